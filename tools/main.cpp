@@ -1,0 +1,47 @@
+// The loadline command: reads the command line and hands over to one subcommand.
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "command.h"
+
+namespace {
+
+using loadline::tools::Action;
+
+int read_and_run(int argc, char** argv) {
+  CLI::App app{"Loadline keeps a server useful under overload: it decides early which requests will "
+               "not be done, so that the rest finish in time."};
+  app.name("loadline");
+  app.set_version_flag("--version", std::string("loadline ") + LOADLINE_VERSION);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+
+  Action chosen;
+  loadline::tools::add_run(app, chosen);
+  loadline::tools::add_check(app, chosen);
+  loadline::tools::add_set(app, chosen);
+  loadline::tools::add_serve(app, chosen);
+  loadline::tools::add_load(app, chosen);
+  loadline::tools::add_burst(app, chosen);
+  loadline::tools::add_demo(app, chosen);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? loadline::tools::kOk : loadline::tools::kUsage;
+  }
+  return chosen();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return read_and_run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "loadline: {}\n", error.what());
+    return loadline::tools::kFailed;
+  }
+}
