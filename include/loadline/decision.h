@@ -1,0 +1,136 @@
+// What is asked of a gate, and what it answers.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "loadline/time.h"
+
+namespace loadline {
+
+// Why a request was turned away. The names are stable: they stand in metrics, logs and headers.
+enum class Reason : std::uint8_t {
+  none,                 // not turned away
+  limit,                // no slot for its class, and it may not wait
+  queue_full,           // no room to wait
+  wait_budget,          // it would wait longer than it may
+  queue_timeout,        // it has waited as long as it may
+  deadline_unmeetable,  // its deadline is nearer than the work takes
+  deadline_expired,     // its deadline had passed when it came
+  displaced,            // it waited, and gave way to someone more important
+  draining,             // the gate takes no more
+  busy,                 // the gate itself could not answer in its bounded time
+};
+inline constexpr std::uint32_t kReasons = 10;
+
+constexpr std::string_view name(Reason reason) noexcept {
+  constexpr std::string_view kNames[kReasons] = {
+      "none",          "limit",     "queue_full", "wait_budget", "queue_timeout", "deadline_unmeetable",
+      "deadline_expired", "displaced", "draining",   "busy"};
+  const auto index = static_cast<std::uint32_t>(reason);
+  return index < kReasons ? kNames[index] : std::string_view("unknown");
+}
+
+// Is it the caller's deadline that speaks (504), rather than our want of capacity (503)?
+constexpr bool is_deadline(Reason reason) noexcept {
+  return reason == Reason::deadline_unmeetable || reason == Reason::deadline_expired;
+}
+
+struct Request {
+  std::uint8_t importance = 0;          // class index; 0 is the most important
+  bool may_wait = true;                 // false: a slot at once, or a rejection
+  bool observe = false;                 // judge and count, but admit whatever the verdict
+  std::uint32_t cost = 1;               // units of work, at least 1
+  Instant deadline = Instant::never();  // when its answer becomes worthless
+};
+
+// Leave to do the work, to be given back exactly once with Gate::release. Move-only; giving the same
+// one back twice is counted and does nothing. It carries no resource of its own: a permit that is
+// dropped without release holds its slot for ever, which is why hosts wrap it.
+class Permit {
+ public:
+  Permit() noexcept = default;
+  Permit(const Permit&) = delete;
+  Permit& operator=(const Permit&) = delete;
+  Permit(Permit&& other) noexcept { *this = static_cast<Permit&&>(other); }
+  Permit& operator=(Permit&& other) noexcept {
+    started_ = other.started_;
+    cost_ = other.cost_;
+    importance_ = other.importance_;
+    held_ = other.held_;
+    other.held_ = false;
+    return *this;
+  }
+  ~Permit() = default;
+
+  [[nodiscard]] bool held() const noexcept { return held_; }
+  [[nodiscard]] Instant started() const noexcept { return started_; }
+  // 0 for a request that was let through though it would have been turned away (observe).
+  [[nodiscard]] std::uint32_t cost() const noexcept { return cost_; }
+  [[nodiscard]] std::uint8_t importance() const noexcept { return importance_; }
+
+ private:
+  template <class Sync>
+  friend class BasicGate;
+  Permit(Instant started, std::uint32_t cost, std::uint8_t importance) noexcept
+      : started_(started), cost_(cost), importance_(importance), held_(true) {}
+
+  Instant started_{};
+  std::uint32_t cost_ = 0;
+  std::uint8_t importance_ = 0;
+  bool held_ = false;
+};
+
+// A place in the queue. `index` is below Gate::capacity().tickets, so a host may keep what belongs to
+// a waiting request in an array of its own; `generation` tells a reused index from the old one.
+struct Ticket {
+  std::uint32_t index = kNone;
+  std::uint32_t generation = 0;
+
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  [[nodiscard]] bool valid() const noexcept { return index != kNone; }
+  friend bool operator==(const Ticket&, const Ticket&) noexcept = default;
+};
+
+// Participants (bit i: participant i) that have something to collect. A host turns each bit into a
+// wake-up; losing one only delays the collection until that participant's next tick.
+struct Signals {
+  std::uint64_t participants = 0;
+
+  Signals& operator|=(Signals other) noexcept {
+    participants |= other.participants;
+    return *this;
+  }
+  [[nodiscard]] bool any() const noexcept { return participants != 0; }
+};
+
+// The answer to an offer.
+struct Offer {
+  enum class Kind : std::uint8_t { admit, wait, reject };
+
+  Kind kind = Kind::reject;
+  Reason reason = Reason::none;   // of the rejection; with `admit`: what observing would have said
+  std::uint16_t retry_after = 0;  // seconds; with `reject`, where waiting helps (not for a deadline)
+  Permit permit;                  // with `admit`
+  Ticket ticket;                  // with `wait`
+  Instant start_by{};             // with `wait`: settled by then, one way or the other
+  Signals signals;
+};
+
+// What became of a request that waited.
+struct Settled {
+  enum class Kind : std::uint8_t { waiting, admit, reject, unknown };
+
+  Kind kind = Kind::unknown;  // `unknown`: no such ticket (any more)
+  Reason reason = Reason::none;
+  std::uint16_t retry_after = 0;
+  Ticket ticket;
+  Permit permit;
+  Duration waited{};
+};
+
+// How admitted work ended. Only `success` tells the gate how long the work takes: a fast failure, a
+// stream that stays open, or a caller who left half-way says nothing about that.
+enum class Outcome : std::uint8_t { success, failure, ignored };
+
+}  // namespace loadline
