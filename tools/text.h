@@ -3,7 +3,7 @@
 // Each parser takes the whole text or nothing: no leading or trailing blanks, no rest. The k...Form
 // constant beside it says in words what it accepts, for the end of an error message:
 //
-//   '20 ms' is not a time: a number with a unit (ns, us, ms, s, m, h), as in 20ms
+//   --timeout: '20 ms' is not a number with a unit (ns, us, ms, s, m, h), as in 20ms
 #pragma once
 
 #include <chrono>
