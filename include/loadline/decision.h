@@ -24,9 +24,16 @@ enum class Reason : std::uint8_t {
 inline constexpr std::uint32_t kReasons = 10;
 
 constexpr std::string_view name(Reason reason) noexcept {
-  constexpr std::string_view kNames[kReasons] = {
-      "none",          "limit",     "queue_full", "wait_budget", "queue_timeout", "deadline_unmeetable",
-      "deadline_expired", "displaced", "draining",   "busy"};
+  constexpr std::string_view kNames[kReasons] = {"none",
+                                                 "limit",
+                                                 "queue_full",
+                                                 "wait_budget",
+                                                 "queue_timeout",
+                                                 "deadline_unmeetable",
+                                                 "deadline_expired",
+                                                 "displaced",
+                                                 "draining",
+                                                 "busy"};
   const auto index = static_cast<std::uint32_t>(reason);
   return index < kReasons ? kNames[index] : std::string_view("unknown");
 }
@@ -44,9 +51,9 @@ struct Request {
   Instant deadline = Instant::never();  // when its answer becomes worthless
 };
 
-// Leave to do the work, to be given back exactly once with Gate::release. Move-only; giving the same
-// one back twice is counted and does nothing. It carries no resource of its own: a permit that is
-// dropped without release holds its slot for ever, which is why hosts wrap it.
+// Leave to do the work, to be given back exactly once with Gate::release. Move-only; giving the
+// same one back twice is counted and does nothing. It carries no resource of its own: a permit that
+// is dropped without release holds its slot for ever, which is why hosts wrap it.
 class Permit {
  public:
   Permit() noexcept = default;
@@ -81,8 +88,8 @@ class Permit {
   bool held_ = false;
 };
 
-// A place in the queue. `index` is below Gate::capacity().tickets, so a host may keep what belongs to
-// a waiting request in an array of its own; `generation` tells a reused index from the old one.
+// A place in the queue. `index` is below Gate::capacity().tickets, so a host may keep what belongs
+// to a waiting request in an array of its own; `generation` tells a reused index from the old one.
 struct Ticket {
   std::uint32_t index = kNone;
   std::uint32_t generation = 0;
@@ -109,11 +116,12 @@ struct Offer {
   enum class Kind : std::uint8_t { admit, wait, reject };
 
   Kind kind = Kind::reject;
-  Reason reason = Reason::none;   // of the rejection; with `admit`: what observing would have said
-  std::uint16_t retry_after = 0;  // seconds; with `reject`, where waiting helps (not for a deadline)
-  Permit permit;                  // with `admit`
-  Ticket ticket;                  // with `wait`
-  Instant start_by{};             // with `wait`: settled by then, one way or the other
+  Reason reason = Reason::none;  // of the rejection; with `admit`: what observing would have said
+  std::uint16_t retry_after =
+      0;               // seconds; with `reject`, where waiting helps (not for a deadline)
+  Permit permit;       // with `admit`
+  Ticket ticket;       // with `wait`
+  Instant start_by{};  // with `wait`: settled by then, one way or the other
   Signals signals;
 };
 

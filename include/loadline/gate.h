@@ -1,20 +1,21 @@
 // The gate: decides which requests are done now, which wait a little, and which are turned away.
 //
-// One gate guards one bottleneck. It holds a limit of work in flight, classes in order of importance,
-// and a short queue with a wait budget. Every operation takes the time as an argument, is noexcept,
-// allocates nothing, and takes a bounded time: the common offer and release are one compare-and-swap
-// each; the rest happens under a mutex that is held for at most 64 tickets' work and waited for at
-// most a millisecond.
+// One gate guards one bottleneck. It holds a limit of work in flight, classes in order of
+// importance, and a short queue with a wait budget. Every operation takes the time as an argument,
+// is noexcept, allocates nothing, and takes a bounded time: the common offer and release are one
+// compare-and-swap each; the rest happens under a mutex that is held for at most 64 tickets' work
+// and waited for at most a millisecond.
 //
 //   Gate gate;                                          // in memory of yours
 //   Gate::create(memory, bytes, capacity, policy, now, gate);
 //   Participant me = gate.attach(0, now);               // once a thread or event loop
 //   Offer answer = gate.offer(me, request, now);
-//   if (answer.kind == Offer::Kind::admit) { ...work...; gate.release(me, answer.permit, outcome, now); }
+//   if (answer.kind == Offer::Kind::admit) { ...work...; gate.release(me, answer.permit, outcome,
+//   now); }
 //
-// A Gate object is only a view of the block and may be copied; the block must outlive it. Any thread
-// may call with its own participant; two threads must not use one participant at the same time.
-// Operations return the participants that now have something to collect: wake them (eventfd,
+// A Gate object is only a view of the block and may be copied; the block must outlive it. Any
+// thread may call with its own participant; two threads must not use one participant at the same
+// time. Operations return the participants that now have something to collect: wake them (eventfd,
 // condition variable), and let everyone also call tick() and collect() a few times a second, since
 // that is what makes up for a wake-up that was lost with whoever died before sending it.
 #pragma once
@@ -61,7 +62,7 @@ struct Snapshot {
   std::uint32_t in_flight = 0;
   std::uint32_t waiting = 0;
   std::uint32_t queue_limit = 0;
-  QueueSize queue{};
+  QueueSize::Kind queue_kind = QueueSize::Kind::automatic;
   Duration wait_budget{};
   Duration service_mean{};  // 0: not known yet
   std::uint32_t class_count = 0;
@@ -78,7 +79,16 @@ struct Snapshot {
 template <class Sync>
 class BasicGate {
  public:
-  enum class OpenError : std::uint8_t { none, too_small, misaligned, not_a_gate, other_layout, bad_policy, no_mutex };
+  enum class OpenError : std::uint8_t {
+    none,
+    too_small,     // the memory does not hold a gate of this capacity
+    misaligned,    // the memory is not aligned to 128 bytes
+    bad_capacity,  // participants or tickets out of range
+    bad_policy,    // not sound, or its queue does not fit
+    no_mutex,      // the system gave none
+    not_a_gate,    // open: nothing of ours lies there, or it is not finished
+    other_layout,  // open: made by a build that lays a gate out differently
+  };
 
   BasicGate() noexcept = default;
 
@@ -87,8 +97,8 @@ class BasicGate {
   // The most tickets that fit beside `participants` in `bytes`; 0 if not even kSpareTickets + 1.
   static std::uint32_t tickets_that_fit(std::size_t bytes, std::uint32_t participants) noexcept;
 
-  // Makes a gate in `memory` (all of it is overwritten) and opens it as `gate`. `policy` must be sound
-  // (see validate) and its queue must fit: at most capacity.tickets - kSpareTickets.
+  // Makes a gate in `memory` (all of it is overwritten) and opens it as `gate`. `policy` must be
+  // sound (see validate) and its queue must fit: at most capacity.tickets - kSpareTickets.
   static OpenError create(void* memory, std::size_t bytes, Capacity capacity, const Policy& policy,
                           Instant now, BasicGate& gate) noexcept;
 
@@ -101,33 +111,36 @@ class BasicGate {
   // Takes a seat, `preferred` if it is free. The calling thread must outlive the participant: its
   // death is how others learn that the participant is gone. Not valid when all seats are taken.
   Participant attach(std::uint32_t preferred, Instant now) noexcept;
-  // Gives back the seat and all that it still holds. By the thread that attached.
+  // Gives back the seat and all that it still holds. By the thread that attached, and before the
+  // block's memory goes: the system keeps a list of the robust mutexes that a thread holds.
   Signals detach(Participant who, Instant now) noexcept;
 
   // Asks for leave to do a request. See Offer.
   [[gnu::always_inline]] Offer offer(Participant who, const Request& request, Instant now) noexcept;
 
   // Gives a permit back. `ended` says whether its duration counts as a service time.
-  [[gnu::always_inline]] Signals release(Participant who, Permit& permit, Outcome ended, Instant now) noexcept;
+  [[gnu::always_inline]] Signals release(Participant who, Permit& permit, Outcome ended,
+                                         Instant now) noexcept;
 
   // The caller of a waiting request has gone: its place is free at once, and it never starts.
   Signals cancel(Participant who, Ticket ticket, Instant now) noexcept;
 
   // What has become of one ticket. Refuses it if it has waited past its time. Unless the answer is
-  // `waiting`, the ticket is used up.
+  // `waiting`, the ticket is used up. `waiting` past its start_by means that the gate could not be
+  // asked just now: try again in a moment.
   Settled settle(Participant who, Ticket ticket, Instant now, Signals& signals) noexcept;
 
-  // The tickets of this participant that have been decided, up to out.size() of them; each is used up
-  // by this. Returns how many; call again while it fills `out`. Cheap when there is nothing.
+  // The tickets of this participant that have been decided, up to out.size() of them; each is used
+  // up by this. Returns how many; call again while it fills `out`. Cheap when there is nothing.
   std::size_t collect(Participant who, std::span<Settled> out, Instant now) noexcept;
 
   // Refuses those who have waited past their time, takes back what the dead held, moves the
   // estimates. Everyone may call it often; one of the callers does the work every 10 ms.
   Signals tick(Instant now) noexcept;
 
-  // Changes the rules under load. After it returns nobody is admitted above the new limit; what runs
-  // already is not revoked. The classes keep their number. False if the policy is not sound, the
-  // queue does not fit, or the mutex could not be had.
+  // Changes the rules under load. After it returns nobody is admitted above the new limit; what
+  // runs already is not revoked. The classes keep their number. False if the policy is not sound,
+  // the queue does not fit, or the mutex could not be had.
   bool reconfigure(const Policy& policy, Instant now, Signals& signals) noexcept;
   bool set_limit(std::uint32_t limit, Instant now, Signals& signals) noexcept;
   Signals set_mode(Mode mode, Instant now) noexcept;
@@ -141,71 +154,98 @@ class BasicGate {
   using Head = detail::BlockHead<Sync>;
   using Slot = detail::ParticipantSlot<Sync>;
   using TicketAt = detail::TicketSlot<Sync>;
+  using Guarded = detail::Guarded<Sync>;
+  using Published = detail::Published<Sync>;
 
   enum class Verdict : std::uint8_t { admit, wait, reject };
   struct Judgement {
-    Verdict verdict;
+    Verdict verdict = Verdict::admit;
     Reason reason = Reason::none;       // with reject
     Reason late_reason = Reason::none;  // with wait
     Instant start_by{};                 // with wait
   };
-  class Section;
+  class Section;  // the mutex, held
 
+  // The fast path (gate/fast_path.h).
   [[nodiscard]] Slot& slot(Participant who) const noexcept { return slots_[who.index]; }
+  [[nodiscard]] Guarded& guarded() const noexcept { return head_->guarded; }
+  [[nodiscard]] Published& published() const noexcept { return head_->published; }
   [[nodiscard]] std::uint32_t threshold(std::uint32_t importance) const noexcept;
   [[nodiscard]] Word load_word() const noexcept;
-
   [[nodiscard]] std::uint32_t charge(const Request& request) const noexcept;
   [[nodiscard]] bool may_try_at_once(const Request& request) const noexcept;
   bool try_admit(Slot& mine, std::uint32_t importance, std::uint32_t cost) noexcept;
   bool replace_word(Slot& mine, Word seen, Word next, std::uint32_t held_change) noexcept;
   void give_back(Slot& mine, std::uint32_t cost, Word& before) noexcept;
   void record_service(Slot& mine, Duration service) noexcept;
+  Offer admitted(Slot& mine, std::uint32_t importance, std::uint32_t cost, Instant now) noexcept;
 
-  [[nodiscard]] Reason doom(const Request& request, Instant now) const noexcept;
-  [[nodiscard]] Duration known_service_mean(Instant now) const noexcept;
+  // Judging (src/gate/judge.h): no effects.
   [[nodiscard]] Judgement judge(const Request& request, std::uint32_t cost, Word word, Instant now,
                                 bool observing) const noexcept;
-  [[nodiscard]] Judgement judge_waiting(const Request& request, std::uint32_t ahead, Instant now) const noexcept;
+  [[nodiscard]] Judgement judge_wait(const Request& request, std::uint32_t ahead,
+                                     Instant now) const noexcept;
+  [[nodiscard]] Reason doom(const Request& request, Instant now) const noexcept;
+  [[nodiscard]] Duration known_service_mean(Instant now) const noexcept;
+  [[nodiscard]] std::uint32_t ahead_of(std::uint32_t importance) const noexcept;
+  [[nodiscard]] bool admits_all() const noexcept;
 
+  // Offers that do not fit the fast path (src/gate/offer.h).
   Offer offer_slowly(Participant who, const Request& request, Instant now) noexcept;
-  Offer offer_observed(Participant who, const Request& request, Instant now) noexcept;
-  Offer offer_locked(Participant who, const Request& request, std::uint32_t cost, Instant now) noexcept;
-  Offer admitted(Slot& mine, std::uint32_t importance, std::uint32_t cost, Instant now) noexcept;
-  Offer rejected(Slot& mine, const Request& request, Reason reason) noexcept;
+  Offer offer_observed(Slot& mine, const Request& request, Instant now) noexcept;
+  Offer offer_locked(Participant who, const Request& request, std::uint32_t cost,
+                     Instant now) noexcept;
+  Offer offer_in_section(Participant who, const Request& request, std::uint32_t cost,
+                         Instant now) noexcept;
+  Offer rejected(Slot& mine, std::uint32_t importance, Reason reason) noexcept;
   std::uint16_t draw_retry_after(Slot& mine, Reason reason) noexcept;
   Signals release_slowly(Instant now) noexcept;
 
-  // With the mutex held.
-  [[nodiscard]] TicketAt* ticket_at(std::uint32_t index) noexcept;
-  TicketAt* find(Ticket ticket, Participant who) noexcept;
-  std::uint32_t take_free_ticket() noexcept;
+  // The queue (src/gate/queue.h): with the mutex held.
+  [[nodiscard]] bool in_range(std::uint32_t index) noexcept;
   void free_ticket(std::uint32_t index) noexcept;
   void append(detail::TicketList& list, std::uint32_t index) noexcept;
+  void insert_by_sequence(detail::TicketList& list, std::uint32_t index) noexcept;
   void unlink(detail::TicketList& list, std::uint32_t index) noexcept;
-  void leave_queue(std::uint32_t index) noexcept;
+  [[nodiscard]] std::uint32_t mask_of_queues() const noexcept;
+  [[nodiscard]] std::uint32_t count_of_queues() const noexcept;
   void publish_waiting() noexcept;
-  bool enqueue(Participant who, const Request& request, std::uint32_t cost, const Judgement& judgement,
-               Word seen, std::uint32_t index, Instant now) noexcept;
-  Signals displace_below(std::uint32_t importance, Instant now) noexcept;
-  Signals refuse(std::uint32_t index, Reason reason, Instant now) noexcept;
-  Signals hand_over(std::uint32_t index) noexcept;
-  Signals dispatch(Instant now, std::uint32_t& work) noexcept;
+  bool enqueue(Participant who, const Request& request, std::uint32_t cost,
+               const Judgement& judgement, Word seen, std::uint32_t index, Instant now) noexcept;
+  void leave_queue(std::uint32_t index) noexcept;
+  void hand_over(std::uint32_t index, detail::TicketState state, Signals& signals) noexcept;
+  void refuse(std::uint32_t index, Reason reason, Instant now, Signals& signals) noexcept;
   bool grant(std::uint32_t index, Instant now, Signals& signals) noexcept;
+  bool displace_below(std::uint32_t importance, Instant now, Signals& signals) noexcept;
   void drop(std::uint32_t index) noexcept;
+  void take_from_word(std::uint32_t units) noexcept;
+  bool dispatch(Instant now, Signals& signals) noexcept;
+  bool dispatch_head(std::uint32_t importance, Instant now, Signals& signals) noexcept;
+
+  // Settling (src/gate/settle.h).
+  [[nodiscard]] bool owns(Participant who, Ticket ticket) noexcept;
+  [[nodiscard]] bool abandoned(std::uint32_t index) const noexcept;
   Settled take(Participant who, std::uint32_t index) noexcept;
+  Signals dispatch_all(Instant now) noexcept;
+  Signals expire(Instant now) noexcept;
+
+  // After a death (src/gate/recovery.h): with the mutex held.
   void repair() noexcept;
   void rebuild_lists() noexcept;
+  void rebuild_ticket(std::uint32_t index) noexcept;
   void audit() noexcept;
   bool try_audit() noexcept;
   void reclaim(std::uint32_t index) noexcept;
-  void reclaim_the_dead(Participant* self) noexcept;
-  void update_estimates(Instant now) noexcept;
-  void publish_limits() noexcept;
-  void apply(const Policy& policy) noexcept;
+  void reclaim_the_dead() noexcept;
+  bool take_seat(std::uint32_t index) noexcept;
 
-  Signals dispatch_all(Instant now) noexcept;
-  Signals expire(Instant now) noexcept;
+  // Rules and estimates (src/gate/rules.h): with the mutex held.
+  void apply(const Policy& policy) noexcept;
+  [[nodiscard]] bool accepts(const Policy& policy) const noexcept;
+  void publish_limit() noexcept;
+  void publish_queue_limit() noexcept;
+  void update_estimates(Instant now) noexcept;
+  void take_window(std::uint64_t services, std::uint64_t service_ns, Instant now) noexcept;
 
   Head* head_ = nullptr;
   Slot* slots_ = nullptr;

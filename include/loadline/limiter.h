@@ -1,8 +1,9 @@
 // How the limit is found: the interface of every control law, and the simplest one.
 //
 // A law is plain data, chosen by an enum and kept inside the gate's block, so that it survives in
-// shared memory and is the same for every worker. It knows nothing of who asked; it is given windows
-// of samples, with the time, and says the limit. It runs under the gate's mutex, outside the fast path.
+// shared memory and is the same for every worker. It knows nothing of who asked; it is given
+// windows of samples, with the time, and says the limit. It runs under the gate's mutex, outside
+// the fast path.
 #pragma once
 
 #include <cstdint>

@@ -47,8 +47,8 @@ struct Policy {
   // that is left of its deadline.
   Duration wait_budget = Duration::millis(100);
 
-  // Most important first. Without any, the SRE book's four: critical_plus, critical, sheddable_plus,
-  // sheddable.
+  // Most important first. Without any, the SRE book's four: critical_plus, critical,
+  // sheddable_plus, sheddable.
   std::array<ClassPolicy, kMaxClasses> classes{};
   std::uint8_t class_count = 0;    // 0 to kMaxClasses
   std::uint8_t default_class = 0;  // index; of a request that says nothing

@@ -3,8 +3,8 @@
 // Duration and Instant are whole nanoseconds in 64 bits (a span of 292 years). Arithmetic saturates
 // instead of wrapping, so that a deadline of "99999999 hours" is far away and never in the past.
 //
-// An Instant means nothing by itself; it counts from wherever the caller's clock does. All callers of
-// one gate must use the same clock, and it should be a steady one (CLOCK_MONOTONIC).
+// An Instant means nothing by itself; it counts from wherever the caller's clock does. All callers
+// of one gate must use the same clock, and it should be a steady one (CLOCK_MONOTONIC).
 #pragma once
 
 #include <compare>

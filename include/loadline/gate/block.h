@@ -2,9 +2,9 @@
 //
 //   BlockHead | ParticipantSlot x participants | TicketSlot x tickets
 //
-// The creator provides the memory: heap for a program, shared memory for nginx's workers. Who writes
-// what is written beside each member: `word` everyone by compare-and-swap; a participant's slot only
-// that participant; everything else only the holder of the mutex.
+// The creator provides the memory: heap for a program, shared memory for nginx's workers. Who
+// writes what is written beside each member: `word` everyone by compare-and-swap; a participant's
+// slot only that participant; everything else only the holder of the mutex.
 #pragma once
 
 #include <cstddef>
@@ -44,13 +44,18 @@ enum class TicketState : std::uint32_t {
 // middle of a section the lists, the counts and the word can be rebuilt from the states.
 template <class Sync>
 struct alignas(64) TicketSlot {
-  typename Sync::template Atomic<TicketState> state;
-  std::uint32_t generation;
+  template <class T>
+  using Atomic = typename Sync::template Atomic<T>;
+
+  Atomic<TicketState> state;
+  Atomic<std::uint32_t> generation;
+  // Its generation, once its caller has gone and the mutex could not be had: it must not start.
+  Atomic<std::uint32_t> abandoned;
   std::uint32_t owner;  // participant
   std::uint32_t cost;
   std::uint8_t importance;
-  Reason reason;        // once refused
-  Reason late_reason;   // what it will be refused with when start_by has passed
+  Reason reason;       // once refused
+  Reason late_reason;  // what it will be refused with when start_by has passed
   std::uint32_t previous;
   std::uint32_t next;
   Instant arrival;
@@ -104,6 +109,7 @@ struct alignas(128) Published {
   Atomic<std::uint32_t> limit;
   Atomic<std::uint32_t> thresholds[kMaxClasses];
   Atomic<std::uint32_t> queue_limit;
+  Atomic<std::uint32_t> queue_kind;   // QueueSize::Kind
   Atomic<std::uint32_t> retry_after;  // max:16 | min:16
   Atomic<std::int64_t> wait_budget_ns;
   Atomic<std::int64_t> service_mean_ns;  // 0: not known
@@ -132,6 +138,7 @@ struct alignas(128) Guarded {
   std::uint64_t seen_services;
   std::uint64_t seen_service_ns;
   Instant estimated_at;
+  std::uint32_t granted_units;  // granted, not collected: in the word, in no participant's bracket
   bool audit_due;
 
   Atomic<std::uint32_t> class_waiting[kMaxClasses];
@@ -162,7 +169,8 @@ struct BlockHead {
   Guarded<Sync> guarded;
 };
 
-// A number that differs when a build would read the block differently: sizes and places of all parts.
+// A number that differs when a build would read the block differently: sizes and places of all
+// parts.
 template <class Sync>
 constexpr std::uint64_t layout_hash() noexcept {
   constexpr std::uint64_t kVersion = 1;  // raise it when a meaning changes and no size does

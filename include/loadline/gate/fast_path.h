@@ -1,0 +1,164 @@
+// The way that almost every request takes: one compare-and-swap to start, one subtraction to end.
+//
+// Included by gate.h. It is in a header so that it is compiled into the host's own code; what does
+// not fit the common case goes on in src/gate/.
+#pragma once
+
+#include "loadline/gate.h"
+
+namespace loadline {
+
+namespace detail {
+
+// For counters with one writer: no locked instruction.
+template <class Atomic, class Value>
+[[gnu::always_inline]] inline void add_alone(Atomic& counter, Value amount) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+}
+
+// A participant's bracket: {sequence:32, held:32}.
+struct Bracket {
+  std::uint64_t bits = 0;
+
+  [[nodiscard]] constexpr std::uint32_t held() const noexcept { return std::uint32_t(bits); }
+  [[nodiscard]] constexpr bool open() const noexcept { return ((bits >> 32) & 1) != 0; }
+  [[nodiscard]] constexpr Bracket opened() const noexcept { return {bits + kOneStep}; }
+  // `change` may be negative, as its two's complement.
+  [[nodiscard]] constexpr Bracket closed(std::uint32_t change) const noexcept {
+    return {((bits + kOneStep) & ~std::uint64_t{0xffff'ffff}) | std::uint32_t(held() + change)};
+  }
+
+ private:
+  static constexpr std::uint64_t kOneStep = std::uint64_t{1} << 32;
+};
+
+}  // namespace detail
+
+template <class Sync>
+[[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::threshold(
+    std::uint32_t importance) const noexcept {
+  return head_->published.thresholds[importance].load(std::memory_order_relaxed);
+}
+
+template <class Sync>
+[[gnu::always_inline]] inline Word BasicGate<Sync>::load_word() const noexcept {
+  return {head_->word.load(std::memory_order_acquire)};
+}
+
+// One change of the word by a participant, bracketed. The bracket is opened before and closed
+// after, whether or not the word was still `seen`.
+template <class Sync>
+[[gnu::always_inline]] inline bool BasicGate<Sync>::replace_word(
+    Slot& mine, Word seen, Word next, std::uint32_t held_change) noexcept {
+  const detail::Bracket bracket{mine.bracket.load(std::memory_order_relaxed)};
+  const detail::Bracket opened = bracket.opened();
+  mine.bracket.store(opened.bits, std::memory_order_relaxed);
+  const bool replaced = head_->word.compare_exchange_strong(
+      seen.bits, next.bits, std::memory_order_acq_rel, std::memory_order_acquire);
+  mine.bracket.store(opened.closed(replaced ? held_change : 0).bits, std::memory_order_release);
+  return replaced;
+}
+
+// What a request is charged. A weight above what its class may ever fill could never start, so it
+// is charged that much instead.
+template <class Sync>
+[[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::charge(
+    const Request& request) const noexcept {
+  const std::uint32_t most = threshold(request.importance);
+  const std::uint32_t cost = request.cost == 0 ? 1 : request.cost;
+  return cost < most ? cost : most;
+}
+
+// Starts a request if there is room for its class and nobody of its class or above waits, both seen
+// in the word that is replaced. The threshold is read after the word: if the limit has moved since,
+// so has the epoch, and the exchange fails.
+template <class Sync>
+[[gnu::always_inline]] inline bool BasicGate<Sync>::try_admit(Slot& mine, std::uint32_t importance,
+                                                              std::uint32_t cost) noexcept {
+  while (true) {
+    const Word word = load_word();
+    if (word.waits_at_or_above(importance) ||
+        std::uint64_t{word.in_flight()} + cost > threshold(importance)) {
+      return false;
+    }
+    if (replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
+      return true;
+    }
+  }
+}
+
+template <class Sync>
+[[gnu::always_inline]] inline Offer BasicGate<Sync>::admitted(Slot& mine, std::uint32_t importance,
+                                                              std::uint32_t cost,
+                                                              Instant now) noexcept {
+  detail::add_alone(mine.admitted[importance], 1U);
+  Offer answer;
+  answer.kind = Offer::Kind::admit;
+  answer.permit = Permit(now, cost, static_cast<std::uint8_t>(importance));
+  return answer;
+}
+
+// No deadline, and the gate simply in force.
+template <class Sync>
+[[gnu::always_inline]] inline bool BasicGate<Sync>::may_try_at_once(
+    const Request& request) const noexcept {
+  return head_->published.flags.load(std::memory_order_relaxed) == 0 && !request.observe &&
+         request.deadline == Instant::never();
+}
+
+template <class Sync>
+[[gnu::always_inline]] inline Offer BasicGate<Sync>::offer(Participant who, const Request& request,
+                                                           Instant now) noexcept {
+  if (may_try_at_once(request)) [[likely]] {
+    Slot& mine = slot(who);
+    const std::uint32_t cost = charge(request);
+    if (try_admit(mine, request.importance, cost)) [[likely]] {
+      return admitted(mine, request.importance, cost, now);
+    }
+  }
+  return offer_slowly(who, request, now);
+}
+
+template <class Sync>
+[[gnu::always_inline]] inline void BasicGate<Sync>::give_back(Slot& mine, std::uint32_t cost,
+                                                              Word& before) noexcept {
+  const detail::Bracket opened =
+      detail::Bracket{mine.bracket.load(std::memory_order_relaxed)}.opened();
+  mine.bracket.store(opened.bits, std::memory_order_relaxed);
+  before.bits = head_->word.fetch_sub(Word::kOneInFlight * cost, std::memory_order_acq_rel);
+  mine.bracket.store(opened.closed(0U - cost).bits, std::memory_order_release);
+}
+
+template <class Sync>
+[[gnu::always_inline]] inline void BasicGate<Sync>::record_service(Slot& mine,
+                                                                   Duration service) noexcept {
+  if (service.ns <= 0) {
+    return;  // a clock that stood still or went back says nothing
+  }
+  detail::add_alone(mine.services, 1U);
+  detail::add_alone(mine.service_ns, static_cast<std::uint64_t>(service.ns));
+  detail::add_alone(mine.service_buckets[bucket_of(service)], 1U);
+}
+
+template <class Sync>
+[[gnu::always_inline]] inline Signals BasicGate<Sync>::release(Participant who, Permit& permit,
+                                                               Outcome ended,
+                                                               Instant now) noexcept {
+  Slot& mine = slot(who);
+  if (!permit.held_) {
+    detail::add_alone(mine.released_twice, 1U);
+    return {};
+  }
+  permit.held_ = false;
+  if (ended == Outcome::success) {
+    record_service(mine, now - permit.started_);
+  }
+  if (permit.cost_ == 0) {
+    return {};  // observed: it never was in the word
+  }
+  Word before;
+  give_back(mine, permit.cost_, before);
+  return before.waiting() == 0 ? Signals{} : release_slowly(now);
+}
+
+}  // namespace loadline

@@ -1,0 +1,18 @@
+// The gate with real atomics and mutexes, compiled once. Tests that step the atomics include the
+// same headers with others.
+#include "loadline/gate.h"
+
+#include "judge.h"
+#include "lifecycle.h"
+#include "offer.h"
+#include "queue.h"
+#include "recovery.h"
+#include "rules.h"
+#include "settle.h"
+#include "snapshot.h"
+
+namespace loadline {
+
+template class BasicGate<NativeSync>;
+
+}  // namespace loadline

@@ -1,0 +1,271 @@
+// How a gate comes to be, who sits at it, and how its rules change.
+#pragma once
+
+#include <new>
+
+#include "loadline/gate.h"
+#include "recovery.h"
+#include "rules.h"
+#include "section.h"
+#include "settle.h"
+
+namespace loadline {
+
+namespace detail {
+
+inline constexpr std::size_t kBlockAlignment = 128;
+
+template <class Sync>
+constexpr std::size_t slots_offset() noexcept {
+  return sizeof(BlockHead<Sync>);
+}
+
+template <class Sync>
+constexpr std::size_t tickets_offset(std::uint32_t participants) noexcept {
+  return slots_offset<Sync>() + participants * sizeof(ParticipantSlot<Sync>);
+}
+
+// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): seeds that differ by one give unlike generators.
+constexpr std::uint64_t split_mix(std::uint64_t x) noexcept {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+}  // namespace detail
+
+template <class Sync>
+std::size_t BasicGate<Sync>::bytes_for(Capacity capacity) noexcept {
+  return detail::tickets_offset<Sync>(capacity.participants) + capacity.tickets * sizeof(TicketAt);
+}
+
+template <class Sync>
+std::uint32_t BasicGate<Sync>::tickets_that_fit(std::size_t bytes,
+                                                std::uint32_t participants) noexcept {
+  const std::size_t before = detail::tickets_offset<Sync>(participants);
+  const std::size_t tickets = bytes < before ? 0 : (bytes - before) / sizeof(TicketAt);
+  if (tickets <= Capacity::kSpareTickets) {
+    return 0;
+  }
+  return static_cast<std::uint32_t>(
+      std::min<std::size_t>(tickets, std::size_t{Capacity::kSpareTickets} + kMaxQueue));
+}
+
+template <class Sync>
+typename BasicGate<Sync>::OpenError BasicGate<Sync>::create(void* memory, std::size_t bytes,
+                                                            Capacity capacity, const Policy& policy,
+                                                            Instant now, BasicGate& gate) noexcept {
+  if (reinterpret_cast<std::uintptr_t>(memory) % detail::kBlockAlignment != 0) {
+    return OpenError::misaligned;
+  }
+  if (capacity.participants == 0 || capacity.participants > kMaxParticipants ||
+      capacity.tickets <= Capacity::kSpareTickets ||
+      capacity.tickets > Capacity::kSpareTickets + kMaxQueue) {
+    return OpenError::bad_capacity;
+  }
+  if (bytes < bytes_for(capacity)) {
+    return OpenError::too_small;
+  }
+  auto* const base = static_cast<std::byte*>(memory);
+  BasicGate made;
+  made.capacity_ = capacity;
+  made.head_ = ::new (base) Head{};
+  made.slots_ = reinterpret_cast<Slot*>(base + detail::slots_offset<Sync>());
+  made.tickets_ =
+      reinterpret_cast<TicketAt*>(base + detail::tickets_offset<Sync>(capacity.participants));
+  if (!made.accepts(policy)) {
+    return OpenError::bad_policy;
+  }
+  if (!made.guarded().mutex.init()) {
+    return OpenError::no_mutex;
+  }
+  for (std::uint32_t i = 0; i < capacity.participants; ++i) {
+    Slot* const slot = ::new (made.slots_ + i) Slot{};
+    slot->generator.store(detail::split_mix(policy.seed + i) | 1, std::memory_order_relaxed);
+    if (!slot->alive.init()) {
+      return OpenError::no_mutex;
+    }
+  }
+  for (std::uint32_t i = 0; i < capacity.tickets; ++i) {
+    ::new (made.tickets_ + i) TicketAt{};
+  }
+  made.guarded().now = now;
+  made.guarded().estimated_at = now;
+  made.rebuild_lists();
+  made.apply(policy);
+  made.head_->layout = detail::layout_hash<Sync>();
+  made.head_->bytes = bytes_for(capacity);
+  made.head_->capacity = capacity;
+  made.head_->magic.store(detail::kMagic, std::memory_order_release);
+  gate = made;
+  return OpenError::none;
+}
+
+template <class Sync>
+typename BasicGate<Sync>::OpenError BasicGate<Sync>::open(void* memory, std::size_t bytes,
+                                                          BasicGate& gate) noexcept {
+  if (reinterpret_cast<std::uintptr_t>(memory) % detail::kBlockAlignment != 0) {
+    return OpenError::misaligned;
+  }
+  if (bytes < sizeof(Head)) {
+    return OpenError::too_small;
+  }
+  auto* const base = static_cast<std::byte*>(memory);
+  auto* const head = reinterpret_cast<Head*>(base);
+  if (head->magic.load(std::memory_order_acquire) != detail::kMagic) {
+    return OpenError::not_a_gate;
+  }
+  if (head->layout != detail::layout_hash<Sync>()) {
+    return OpenError::other_layout;
+  }
+  const Capacity capacity = head->capacity;
+  if (capacity.participants == 0 || capacity.participants > kMaxParticipants ||
+      capacity.tickets <= Capacity::kSpareTickets ||
+      capacity.tickets > Capacity::kSpareTickets + kMaxQueue ||
+      head->bytes != bytes_for(capacity)) {
+    return OpenError::not_a_gate;
+  }
+  if (head->bytes > bytes) {
+    return OpenError::too_small;
+  }
+  gate.capacity_ = capacity;
+  gate.head_ = head;
+  gate.slots_ = reinterpret_cast<Slot*>(base + detail::slots_offset<Sync>());
+  gate.tickets_ =
+      reinterpret_cast<TicketAt*>(base + detail::tickets_offset<Sync>(capacity.participants));
+  return OpenError::none;
+}
+
+template <class Sync>
+bool BasicGate<Sync>::take_seat(std::uint32_t index) noexcept {
+  Slot& seat = slots_[index];
+  if (seat.attached.load(std::memory_order_relaxed) != 0) {
+    return false;
+  }
+  const LockResult locked = seat.alive.try_lock();
+  if (locked == LockResult::owner_died) {
+    seat.alive.make_consistent();
+  } else if (locked != LockResult::locked) {
+    return false;
+  }
+  seat.attached.store(1, std::memory_order_release);
+  return true;
+}
+
+template <class Sync>
+Participant BasicGate<Sync>::attach(std::uint32_t preferred, Instant now) noexcept {
+  Section section(*this, now);
+  if (!section.held()) {
+    return {};
+  }
+  reclaim_the_dead();
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    const std::uint32_t index = (preferred + i) % capacity_.participants;
+    if (take_seat(index)) {
+      return {index};
+    }
+  }
+  return {};
+}
+
+// If the mutex cannot be had, the seat is left as the dead leave it, and the next tick clears it.
+template <class Sync>
+Signals BasicGate<Sync>::detach(Participant who, Instant now) noexcept {
+  Signals signals;
+  {
+    Section section(*this, now);
+    if (section.held()) {
+      reclaim(who.index);
+      audit();
+    }
+    slot(who).alive.unlock();
+  }
+  signals |= dispatch_all(now);
+  return signals;
+}
+
+template <class Sync>
+Signals BasicGate<Sync>::tick(Instant now) noexcept {
+  std::int64_t due = head_->next_tick.load(std::memory_order_relaxed);
+  // A time far ahead of the caller's own means that the clock was set back: then it is due as well.
+  const bool early = now.ns < due && due - now.ns <= kTickInterval.ns;
+  if (early || !head_->next_tick.compare_exchange_strong(due, (now + kTickInterval).ns,
+                                                         std::memory_order_relaxed)) {
+    return {};
+  }
+  Signals signals;
+  if (load_word().waiting() != 0) {
+    signals |= expire(now);
+  }
+  {
+    Section section(*this, now);
+    if (!section.held()) {
+      return signals;
+    }
+    reclaim_the_dead();
+    audit();
+    update_estimates(section.now());
+  }
+  signals |= dispatch_all(now);
+  return signals;
+}
+
+template <class Sync>
+bool BasicGate<Sync>::reconfigure(const Policy& policy, Instant now, Signals& signals) noexcept {
+  if (!accepts(policy)) {
+    return false;
+  }
+  {
+    Section section(*this, now);
+    if (!section.held()) {
+      return false;
+    }
+    apply(policy);
+  }
+  signals |= dispatch_all(now);
+  return true;
+}
+
+template <class Sync>
+bool BasicGate<Sync>::set_limit(std::uint32_t limit, Instant now, Signals& signals) noexcept {
+  if (limit == 0 || limit > kMaxLimit) {
+    return false;
+  }
+  {
+    Section section(*this, now);
+    if (!section.held()) {
+      return false;
+    }
+    guarded().limiter = Limiter(FixedLimit{limit});
+    publish_limit();
+  }
+  signals |= dispatch_all(now);
+  return true;
+}
+
+template <class Sync>
+Signals BasicGate<Sync>::set_mode(Mode mode, Instant now) noexcept {
+  constexpr std::uint32_t kModes = detail::kFlagObserve | detail::kFlagOff;
+  std::uint32_t chosen = 0;
+  if (mode != Mode::on) {
+    chosen = mode == Mode::observe ? detail::kFlagObserve : detail::kFlagOff;
+  }
+  std::uint32_t flags = published().flags.load(std::memory_order_relaxed);
+  while (!published().flags.compare_exchange_weak(
+      flags, (flags & ~kModes) | chosen, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+  }
+  return dispatch_all(now);
+}
+
+template <class Sync>
+Signals BasicGate<Sync>::set_draining(bool draining, Instant now) noexcept {
+  if (draining) {
+    published().flags.fetch_or(detail::kFlagDraining, std::memory_order_acq_rel);
+  } else {
+    published().flags.fetch_and(~detail::kFlagDraining, std::memory_order_acq_rel);
+  }
+  return dispatch_all(now);
+}
+
+}  // namespace loadline

@@ -1,0 +1,140 @@
+// After a death: what it left half-done is rebuilt, and what it held comes back.
+//
+// Nothing is subtracted on a dead participant's behalf, since nobody knows how far it came. Instead
+// its account is struck out, and an audit sets `in_flight` to what the living still hold.
+#pragma once
+
+#include "loadline/gate.h"
+#include "queue.h"
+
+namespace loadline {
+
+inline constexpr int kAuditTries = 16;
+
+// The mutex's last owner died inside. The tickets' states are the truth.
+template <class Sync>
+void BasicGate<Sync>::repair() noexcept {
+  detail::add_alone(guarded().repairs, 1U);
+  rebuild_lists();
+  publish_waiting();
+  guarded().audit_due = true;
+  audit();
+}
+
+template <class Sync>
+void BasicGate<Sync>::rebuild_lists() noexcept {
+  guarded().free_head = detail::kNoTicket;
+  guarded().granted_units = 0;
+  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
+    guarded().queues[c] = {};
+  }
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    slots_[i].ready_list = {};
+  }
+  for (std::uint32_t i = 0; i < capacity_.tickets; ++i) {
+    rebuild_ticket(i);
+  }
+  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
+    guarded().class_waiting[c].store(guarded().queues[c].count, std::memory_order_relaxed);
+  }
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    slots_[i].ready.store(slots_[i].ready_list.count, std::memory_order_release);
+  }
+}
+
+template <class Sync>
+void BasicGate<Sync>::rebuild_ticket(std::uint32_t index) noexcept {
+  TicketAt& ticket = tickets_[index];
+  const detail::TicketState state = ticket.state.load(std::memory_order_relaxed);
+  const bool sound = ticket.owner < capacity_.participants && ticket.importance < kMaxClasses;
+  if (state == detail::TicketState::free || !sound) {
+    if (!sound) {
+      detail::add_alone(guarded().corruptions, 1U);
+    }
+    free_ticket(index);
+    return;
+  }
+  if (state == detail::TicketState::waiting) {
+    insert_by_sequence(guarded().queues[ticket.importance], index);
+    return;
+  }
+  if (state == detail::TicketState::granted) {
+    guarded().granted_units += ticket.cost;
+  }
+  append(slots_[ticket.owner].ready_list, index);
+}
+
+template <class Sync>
+void BasicGate<Sync>::audit() noexcept {
+  for (int i = 0; i < kAuditTries && guarded().audit_due; ++i) {
+    guarded().audit_due = !try_audit();
+  }
+}
+
+// A double collect: all brackets closed, the word, and the same brackets again. Then the word and
+// the accounts belong to one moment, and their difference is what the dead have left.
+template <class Sync>
+bool BasicGate<Sync>::try_audit() noexcept {
+  std::uint64_t seen[kMaxParticipants] = {};
+  std::uint32_t held = guarded().granted_units;
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    seen[i] = slots_[i].bracket.load(std::memory_order_acquire);
+    if (detail::Bracket{seen[i]}.open()) {
+      return false;
+    }
+    held += detail::Bracket{seen[i]}.held();
+  }
+  Word word = load_word();
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    if (slots_[i].bracket.load(std::memory_order_acquire) != seen[i]) {
+      return false;
+    }
+  }
+  return word.in_flight() == held ||
+         head_->word.compare_exchange_strong(word.bits, word.with_in_flight(held).bits,
+                                             std::memory_order_acq_rel, std::memory_order_acquire);
+}
+
+// Empties a seat whose participant is gone. Its counters stay: sums over the seats only grow.
+template <class Sync>
+void BasicGate<Sync>::reclaim(std::uint32_t index) noexcept {
+  Slot& gone = slots_[index];
+  for (std::uint32_t i = 0; i < capacity_.tickets; ++i) {
+    if (tickets_[i].state.load(std::memory_order_relaxed) == detail::TicketState::free ||
+        tickets_[i].owner != index) {
+      continue;
+    }
+    if (!abandoned(i)) {
+      detail::add_alone(guarded().cancelled_by_death[tickets_[i].importance], 1U);
+    }
+    drop(i);
+  }
+  const detail::Bracket bracket{gone.bracket.load(std::memory_order_relaxed)};
+  detail::add_alone(guarded().reclaimed_units, std::uint64_t{bracket.held()});
+  // The next even sequence, so that an audit under way sees that it has changed.
+  const std::uint64_t sequence = ((bracket.bits >> 32) + 2) & ~std::uint64_t{1};
+  gone.bracket.store(sequence << 32, std::memory_order_release);
+  gone.attached.store(0, std::memory_order_release);
+  guarded().audit_due = true;
+}
+
+template <class Sync>
+void BasicGate<Sync>::reclaim_the_dead() noexcept {
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    if (slots_[i].attached.load(std::memory_order_relaxed) == 0) {
+      continue;
+    }
+    const LockResult pulse = slots_[i].alive.try_lock();
+    if (pulse != LockResult::locked && pulse != LockResult::owner_died) {
+      continue;
+    }
+    if (pulse == LockResult::owner_died) {
+      slots_[i].alive.make_consistent();
+    }
+    reclaim(i);
+    detail::add_alone(guarded().reclaimed, 1U);
+    slots_[i].alive.unlock();
+  }
+}
+
+}  // namespace loadline

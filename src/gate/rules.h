@@ -1,0 +1,126 @@
+// The rules in force, and the estimates that they are applied with.
+#pragma once
+
+#include "loadline/gate.h"
+#include "queue.h"
+
+namespace loadline {
+
+// Estimates refuse nothing before this many completions.
+inline constexpr std::uint64_t kServicesToBelieve = 20;
+inline constexpr Duration kTickInterval = Duration::millis(10);
+inline constexpr Duration kWindow = Duration::millis(100);
+// An automatic queue before anything is measured: ten places to a slot, which fits a service time
+// of a tenth of the wait budget.
+inline constexpr std::uint32_t kUnmeasuredPlaces = 10;
+
+template <class Sync>
+bool BasicGate<Sync>::accepts(const Policy& policy) const noexcept {
+  const bool fits = policy.queue.kind != QueueSize::Kind::fixed ||
+                    policy.queue.entries + Capacity::kSpareTickets <= capacity_.tickets;
+  return !validate(policy).refused() && fits;
+}
+
+template <class Sync>
+void BasicGate<Sync>::apply(const Policy& policy) noexcept {
+  guarded().limiter = Limiter(FixedLimit{policy.limit});
+  guarded().queue = policy.queue;
+  std::uint16_t above = 1000;
+  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
+    const std::uint16_t share = c < policy.class_count ? policy.classes[c].share : std::uint16_t{0};
+    above = share == 0 ? above : std::min(share, above);
+    guarded().shares[c] = above;
+  }
+  published().queue_kind.store(static_cast<std::uint32_t>(policy.queue.kind),
+                               std::memory_order_relaxed);
+  published().class_count.store(policy.class_count, std::memory_order_relaxed);
+  published().wait_budget_ns.store(policy.wait_budget.ns, std::memory_order_relaxed);
+  published().retry_after.store(
+      std::uint32_t{policy.retry_after_max} << 16 | policy.retry_after_min,
+      std::memory_order_relaxed);
+  publish_limit();
+}
+
+// Thresholds first, then the epoch: an offer that read an old threshold has read an old epoch too,
+// and its exchange fails.
+template <class Sync>
+void BasicGate<Sync>::publish_limit() noexcept {
+  const std::uint32_t limit = guarded().limiter.limit();
+  published().limit.store(limit, std::memory_order_relaxed);
+  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
+    const std::uint64_t part = (std::uint64_t{limit} * guarded().shares[c] + 999) / 1000;
+    published().thresholds[c].store(static_cast<std::uint32_t>(part), std::memory_order_release);
+  }
+  publish_queue_limit();
+  Word word = load_word();
+  while (!head_->word.compare_exchange_weak(word.bits, word.with_next_epoch().bits,
+                                            std::memory_order_acq_rel, std::memory_order_acquire)) {
+  }
+}
+
+// `automatic`: as many as start within the wait budget, by Little's law: budget * limit / mean.
+template <class Sync>
+void BasicGate<Sync>::publish_queue_limit() noexcept {
+  const std::uint32_t room = capacity_.tickets - Capacity::kSpareTickets;
+  const QueueSize queue = guarded().queue;
+  std::uint64_t places = queue.entries;
+  if (queue.kind == QueueSize::Kind::automatic) {
+    const std::uint64_t limit = guarded().limiter.limit();
+    const auto budget =
+        static_cast<std::uint64_t>(published().wait_budget_ns.load(std::memory_order_relaxed));
+    const auto mean =
+        static_cast<std::uint64_t>(published().service_mean_ns.load(std::memory_order_relaxed));
+    places = mean == 0 ? limit * kUnmeasuredPlaces : (budget * limit + mean - 1) / mean;
+    places = std::max<std::uint64_t>(places, 1);
+  }
+  published().queue_limit.store(static_cast<std::uint32_t>(std::min<std::uint64_t>(places, room)),
+                                std::memory_order_relaxed);
+}
+
+template <class Sync>
+void BasicGate<Sync>::update_estimates(Instant now) noexcept {
+  if (now - guarded().estimated_at < kWindow) {
+    return;
+  }
+  guarded().estimated_at = now;
+  std::uint64_t services = 0;
+  std::uint64_t service_ns = 0;
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    services += slots_[i].services.load(std::memory_order_relaxed);
+    service_ns += slots_[i].service_ns.load(std::memory_order_relaxed);
+  }
+  if (services != guarded().seen_services) {
+    take_window(services, service_ns, now);
+  }
+}
+
+// The mean moves by the share that the window's completions have among the last twenty and
+// themselves: a busy service is followed window by window, a quiet one over its last twenty.
+template <class Sync>
+void BasicGate<Sync>::take_window(std::uint64_t services, std::uint64_t service_ns,
+                                  Instant now) noexcept {
+  const auto count = static_cast<std::int64_t>(services - guarded().seen_services);
+  const auto mean_here = static_cast<std::int64_t>(service_ns - guarded().seen_service_ns) / count;
+  if (services >= kServicesToBelieve) {
+    const std::int64_t mean = published().service_mean_ns.load(std::memory_order_relaxed);
+    const std::int64_t moved =
+        mean == 0 ? static_cast<std::int64_t>(service_ns / services)
+                  : mean + (mean_here - mean) / (count + std::int64_t{kServicesToBelieve}) * count;
+    published().service_mean_ns.store(std::max<std::int64_t>(moved, 1), std::memory_order_relaxed);
+    published().service_mean_at.store(now.ns, std::memory_order_relaxed);
+  }
+  guarded().seen_services = services;
+  guarded().seen_service_ns = service_ns;
+  const std::uint32_t limit_before = guarded().limiter.limit();
+  guarded().limiter.take({.now = now,
+                          .completions = static_cast<std::uint64_t>(count),
+                          .service_mean = Duration{mean_here},
+                          .in_flight = load_word().in_flight()});
+  if (guarded().limiter.limit() != limit_before) {
+    publish_limit();
+  } else {
+    publish_queue_limit();
+  }
+}
+
+}  // namespace loadline

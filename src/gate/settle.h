@@ -1,0 +1,169 @@
+// What becomes of those who waited: collected, settled, cancelled, expired.
+#pragma once
+
+#include "loadline/gate.h"
+#include "queue.h"
+#include "section.h"
+
+namespace loadline {
+
+// May be asked without the mutex: while a ticket is its owner's, nobody else changes these.
+template <class Sync>
+bool BasicGate<Sync>::owns(Participant who, Ticket ticket) noexcept {
+  return ticket.index < capacity_.tickets &&
+         tickets_[ticket.index].generation.load(std::memory_order_relaxed) == ticket.generation &&
+         tickets_[ticket.index].state.load(std::memory_order_acquire) !=
+             detail::TicketState::free &&
+         tickets_[ticket.index].owner == who.index;
+}
+
+template <class Sync>
+bool BasicGate<Sync>::abandoned(std::uint32_t index) const noexcept {
+  const TicketAt& ticket = tickets_[index];
+  return ticket.abandoned.load(std::memory_order_relaxed) ==
+         ticket.generation.load(std::memory_order_relaxed);
+}
+
+// Uses up a decided ticket. What was granted moves from the tickets' account into its owner's.
+template <class Sync>
+Settled BasicGate<Sync>::take(Participant who, std::uint32_t index) noexcept {
+  TicketAt& ticket = tickets_[index];
+  Slot& mine = slot(who);
+  Settled settled;
+  settled.ticket = {index, ticket.generation.load(std::memory_order_relaxed)};
+  settled.waited = ticket.decided - ticket.arrival;
+  unlink(mine.ready_list, index);
+  mine.ready.store(mine.ready_list.count, std::memory_order_release);
+  if (ticket.state.load(std::memory_order_relaxed) == detail::TicketState::granted) {
+    const detail::Bracket opened =
+        detail::Bracket{mine.bracket.load(std::memory_order_relaxed)}.opened();
+    mine.bracket.store(opened.bits, std::memory_order_relaxed);
+    guarded().granted_units -= ticket.cost;
+    mine.bracket.store(opened.closed(ticket.cost).bits, std::memory_order_release);
+    detail::add_alone(mine.admitted[ticket.importance], 1U);
+    settled.kind = Settled::Kind::admit;
+    settled.permit = Permit(ticket.decided, ticket.cost, ticket.importance);
+  } else {
+    const Offer refusal = rejected(mine, ticket.importance, ticket.reason);
+    settled.kind = Settled::Kind::reject;
+    settled.reason = refusal.reason;
+    settled.retry_after = refusal.retry_after;
+  }
+  free_ticket(index);
+  return settled;
+}
+
+template <class Sync>
+Settled BasicGate<Sync>::settle(Participant who, Ticket ticket, Instant now,
+                                Signals& signals) noexcept {
+  Settled settled;
+  settled.ticket = ticket;
+  bool more = false;
+  {
+    Section section(*this, now);
+    if (!section.held()) {
+      settled.kind = Settled::Kind::waiting;
+      return settled;
+    }
+    if (!owns(who, ticket)) {
+      return settled;
+    }
+    const TicketAt& at = tickets_[ticket.index];
+    const bool waits = at.state.load(std::memory_order_relaxed) == detail::TicketState::waiting;
+    if (waits && section.now() < at.start_by) {
+      settled.kind = Settled::Kind::waiting;
+      return settled;
+    }
+    if (waits) {
+      refuse(ticket.index, at.late_reason, section.now(), signals);
+    }
+    settled = take(who, ticket.index);
+    more = dispatch(section.now(), signals);
+  }
+  if (more) {
+    signals |= dispatch_all(now);
+  }
+  return settled;
+}
+
+template <class Sync>
+std::size_t BasicGate<Sync>::collect(Participant who, std::span<Settled> out,
+                                     Instant now) noexcept {
+  Slot& mine = slot(who);
+  if (mine.ready.load(std::memory_order_acquire) == 0 || out.empty()) {
+    return 0;
+  }
+  Section section(*this, now);
+  if (!section.held()) {
+    return 0;
+  }
+  const std::size_t most = std::min<std::size_t>(out.size(), kTicketsPerSection);
+  std::size_t taken = 0;
+  while (taken < most && mine.ready_list.count != 0) {
+    const std::uint32_t index = mine.ready_list.head;
+    if (!in_range(index)) {
+      repair();
+      break;
+    }
+    if (abandoned(index)) {
+      drop(index);
+    } else {
+      out[taken++] = take(who, index);
+    }
+  }
+  return taken;
+}
+
+// Counted by its owner at once. If the mutex cannot be had, a mark is left, and whoever meets the
+// ticket next drops it.
+template <class Sync>
+Signals BasicGate<Sync>::cancel(Participant who, Ticket ticket, Instant now) noexcept {
+  if (!owns(who, ticket) || abandoned(ticket.index)) {
+    return {};
+  }
+  TicketAt& at = tickets_[ticket.index];
+  at.abandoned.store(ticket.generation, std::memory_order_relaxed);
+  detail::add_alone(slot(who).cancelled[at.importance], 1U);
+  Signals signals;
+  bool more = false;
+  {
+    Section section(*this, now);
+    if (!section.held()) {
+      return signals;
+    }
+    drop(ticket.index);
+    more = dispatch(section.now(), signals);
+  }
+  if (more) {
+    signals |= dispatch_all(now);
+  }
+  return signals;
+}
+
+// One walk over the tickets, a section at a time, for those whose time has passed. Hosts set timers
+// of their own; this is for those whose host has died or sleeps.
+template <class Sync>
+Signals BasicGate<Sync>::expire(Instant now) noexcept {
+  Signals signals;
+  for (std::uint32_t first = 0; first < capacity_.tickets; first += kTicketsPerSection) {
+    Section section(*this, now);
+    if (!section.held() || count_of_queues() == 0) {
+      break;
+    }
+    const std::uint32_t end = std::min(first + kTicketsPerSection, capacity_.tickets);
+    for (std::uint32_t i = first; i < end; ++i) {
+      const TicketAt& ticket = tickets_[i];
+      if (ticket.state.load(std::memory_order_relaxed) != detail::TicketState::waiting) {
+        continue;
+      }
+      if (abandoned(i)) {
+        drop(i);
+      } else if (section.now() >= ticket.start_by) {
+        refuse(i, ticket.late_reason, section.now(), signals);
+      }
+    }
+  }
+  return signals;
+}
+
+}  // namespace loadline
