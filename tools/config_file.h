@@ -1,0 +1,45 @@
+// The YAML file of `loadline run`: read whole, with every fault in it, each at its line and column.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config.h"
+
+namespace loadline::tools {
+
+// Counted from 1, as editors do.
+struct FilePlace {
+  int line = 1;
+  int column = 1;
+
+  auto operator<=>(const FilePlace&) const = default;
+};
+
+struct FileFault {
+  FilePlace place;
+  std::string text;  // "key 'limit': value 'abc': allowed is ..."
+};
+
+struct ConfigFile {
+  Config config;  // defaults where the file says nothing
+  std::map<std::string_view, FilePlace, std::less<>> places;  // of the keys that it gives
+  std::vector<FileFault> faults;                              // in the order of their places
+};
+
+// Reads the text of a file. Contradictions between keys are not looked for: the command line may
+// yet change what they say.
+ConfigFile read_config_text(const std::string& text);
+
+// Reads a file; throws std::runtime_error with a one-line message if it cannot be opened.
+ConfigFile read_config_file(const std::string& path);
+
+// The contradictions in `config`, as faults of the file it came from.
+std::vector<FileFault> place_contradictions(const ConfigFile& file);
+
+// "FILE:LINE:COL: ..." for each fault.
+std::string describe_faults(std::string_view path, const std::vector<FileFault>& faults);
+
+}  // namespace loadline::tools
