@@ -1,0 +1,72 @@
+#include "set_change.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+
+#include "config.h"
+#include "config_values.h"
+#include "text.h"
+
+namespace loadline::tools {
+namespace {
+
+constexpr const char* kAllowed =
+    "allowed is limit=N with N from 1 to 1000000, on, observe, off, draining=on or draining=off";
+
+// "limit=20", "mode=on": as the module wants it; empty when the word is not known.
+std::string parameter(std::string_view change) {
+  if (change == "on" || change == "observe" || change == "off") {
+    return fmt::format("mode={}", change);
+  }
+  if (change == "draining=on" || change == "draining=off") {
+    return std::string(change);
+  }
+  constexpr std::string_view kLimit = "limit=";
+  if (change.starts_with(kLimit) && parse_count(change.substr(kLimit.size()), 1, 1'000'000)) {
+    return std::string(change);
+  }
+  return "";
+}
+
+std::string describe_gate(const nlohmann::json& gate) {
+  std::string text = fmt::format("mode {}, limit {}, {} in flight, {} waiting",
+                                 gate.at("mode").get<std::string>(), gate.at("limit").get<int>(),
+                                 gate.at("in_flight").get<int>(), gate.at("waiting").get<int>());
+  return gate.at("draining").get<bool>() ? text + ", draining: new requests are refused" : text;
+}
+
+}  // namespace
+
+SetRequest set_request(const std::vector<std::string>& changes) {
+  SetRequest request{"/set", ""};
+  std::set<std::string> names;
+  for (const std::string& change : changes) {
+    const std::string wanted = parameter(change);
+    if (wanted.empty()) {
+      return {"", fmt::format("'{}': {}", printable(change), kAllowed)};
+    }
+    if (!names.insert(wanted.substr(0, wanted.find('='))).second) {
+      return {"", fmt::format("'{}': contradicts a word before it", change)};
+    }
+    request.target += (names.size() == 1 ? "?" : "&") + wanted;
+  }
+  return request;
+}
+
+std::string describe_state(std::string_view json) {
+  try {
+    const auto state = nlohmann::json::parse(json);
+    const auto& gates = state.at("gates");
+    if (gates.empty()) {
+      throw std::runtime_error("there is no gate");
+    }
+    return describe_gate(gates.at(0));
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(fmt::format("the answer cannot be read: {}", error.what()));
+  }
+}
+
+}  // namespace loadline::tools

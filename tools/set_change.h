@@ -1,0 +1,23 @@
+// What `loadline set` is asked to change, and what it says of the state.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace loadline::tools {
+
+// The request target that makes the changes ("/set?limit=20&mode=on"), or, second, a sentence about
+// the first word that asks for nothing known. `changes` must not be empty.
+struct SetRequest {
+  std::string target;
+  std::string fault;  // empty: the target holds
+};
+
+SetRequest set_request(const std::vector<std::string>& changes);
+
+// The module's status JSON as a line: "mode on, limit 64, 3 in flight, 0 waiting ...". Throws
+// std::runtime_error if it is not such JSON.
+std::string describe_state(std::string_view json);
+
+}  // namespace loadline::tools
