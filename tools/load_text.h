@@ -1,0 +1,32 @@
+// How loads are written on the command line.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "load.h"
+
+namespace loadline::tools {
+
+// 100, or 100,300@5s,50@10s: 100 a second from the start, 300 from 5 s on, 50 from 10 s on.
+std::optional<std::vector<RateStep>> parse_rate(std::string_view text);
+inline constexpr const char* kRateForm =
+    "a rate per second, or steps as in 100,300@5s (100 from the start, 300 from 5 s on)";
+
+// 50@2s: 50 at once, every 2 s.
+struct BurstForm {
+  std::uint64_t size = 0;
+  std::chrono::nanoseconds every{};
+};
+std::optional<BurstForm> parse_burst(std::string_view text);
+inline constexpr const char* kBurstForm = "N@TIME, as in 50@2s (50 at once, every 2 s)";
+
+// critical=8,sheddable=2
+std::optional<std::vector<ClassShare>> parse_classes(std::string_view text);
+inline constexpr const char* kClassesForm =
+    "NAME=WEIGHT,... with weights above 0, as in critical=8,sheddable=2";
+
+}  // namespace loadline::tools
