@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -25,6 +24,7 @@
 #include "nginx/process.h"
 #include "nginx/stop.h"
 #include "nginx/variants.h"
+#include "report.h"
 #include "statistics.h"
 
 namespace loadline::bench {
@@ -46,30 +46,6 @@ struct Options {
 class BadUsage : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
-};
-
-// Lines go to stdout and, if asked for, to a file.
-class Report {
- public:
-  explicit Report(const std::string& file) {
-    if (!file.empty()) {
-      file_.open(file, std::ios::trunc);
-      if (!file_) {
-        throw BadUsage("cannot write " + file);
-      }
-    }
-  }
-
-  void add(const nlohmann::ordered_json& line) {
-    fmt::print("{}\n", line.dump());
-    std::fflush(stdout);
-    if (file_.is_open()) {
-      file_ << line.dump() << std::endl;
-    }
-  }
-
- private:
-  std::ofstream file_;
 };
 
 std::vector<Figure> chosen_figures(const Options& options) {

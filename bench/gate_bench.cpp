@@ -1,0 +1,148 @@
+// What a decision of the gate costs, beside the least that any counter of work in flight must do: a
+// compare-and-swap and a subtraction.
+//
+// First Google Benchmark's own table, for the nanoseconds. Then the ratios, one JSON object a line:
+// each is the median over pairs of slices, taken in turn (see gate/timing.h). The exit code judges
+// nothing; `holds` says whether a goal is met.
+#include <benchmark/benchmark.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gate/operations.h"
+#include "gate/timing.h"
+#include "report.h"
+#include "statistics.h"
+
+namespace loadline::bench {
+namespace {
+
+template <class Operation>
+void run_under_google_benchmark(benchmark::State& state) {
+  Operation operation;
+  for (auto _ : state) {
+    operation.step();
+  }
+}
+
+using IdleAndRecorded = Idle<Outcome::success>;
+using IdleNotRecorded = Idle<Outcome::ignored>;
+
+BENCHMARK(run_under_google_benchmark<BarePair>)->Name("bare_pair");
+BENCHMARK(run_under_google_benchmark<IdleAndRecorded>)->Name("idle");
+BENCHMARK(run_under_google_benchmark<IdleNotRecorded>)->Name("idle_not_recorded");
+BENCHMARK(run_under_google_benchmark<RejectMayNotWait>)->Name("reject_may_not_wait");
+BENCHMARK(run_under_google_benchmark<RejectQueueFull>)->Name("reject_queue_full");
+BENCHMARK(run_under_google_benchmark<RejectDeadline>)->Name("reject_deadline");
+BENCHMARK(run_under_google_benchmark<QueueCycle>)->Name("queue_cycle");
+
+// What is compared with the bare pair, or with two threads that do bare pairs on one counter.
+struct Compared {
+  std::string name;
+  Pair (*sample)(bool base_first);
+  std::optional<double> goal{};
+};
+
+// The two called `same` compare the bare pair with itself: what equal things come out at.
+const std::vector<Compared>& all_compared() {
+  static const std::vector<Compared> kAll = {
+      {"gate_same", time_alone<BarePair, BarePair>},
+      {"gate_idle", time_alone<IdleAndRecorded, BarePair>, 1.5},
+      {"gate_idle_not_recorded", time_alone<IdleNotRecorded, BarePair>},
+      {"gate_reject_may_not_wait", time_alone<RejectMayNotWait, BarePair>, 1.0},
+      {"gate_reject_queue_full", time_alone<RejectQueueFull, BarePair>, 1.0},
+      {"gate_reject_deadline", time_alone<RejectDeadline, BarePair>, 1.0},
+      {"gate_queue_cycle", time_alone<QueueCycle, BarePair>},
+      {"gate_contended_same", time_contended_same},
+      {"gate_contended", time_contended_gate, 1.5},
+  };
+  return kAll;
+}
+
+struct Options {
+  int repetitions = 201;
+  std::string json_file;
+};
+
+using Samples = std::map<std::string, std::vector<Pair>>;
+
+Samples measure(int repetitions) {
+  std::mt19937_64 random(std::random_device{}());
+  std::vector<Compared> order = all_compared();
+  Samples samples;
+  for (int i = 0; i < repetitions; ++i) {
+    std::ranges::shuffle(order, random);
+    for (const Compared& compared : order) {
+      samples[compared.name].push_back(compared.sample(random() % 2 == 0));
+    }
+  }
+  return samples;
+}
+
+nlohmann::ordered_json describe(const Compared& compared, const std::vector<Pair>& samples) {
+  std::vector<double> ratios;
+  std::vector<double> ours;
+  std::vector<double> base;
+  for (const Pair& pair : samples) {
+    ratios.push_back(pair.ours / pair.base);
+    ours.push_back(pair.ours);
+    base.push_back(pair.base);
+  }
+  const Spread spread = spread_of(ratios);
+  nlohmann::ordered_json line{{"name", compared.name}, {"ratio", rounded(spread.median)}};
+  line.update(to_json(spread));
+  if (compared.goal) {
+    line["goal"] = *compared.goal;
+    line["holds"] = spread.median <= *compared.goal;
+  }
+  line["ns"] = rounded(spread_of(ours).median);
+  line["base_ns"] = rounded(spread_of(base).median);
+  line["repetitions"] = spread.count;
+  return line;
+}
+
+void measure_and_report(const Options& options) {
+  Report report(options.json_file);
+  const Samples samples = measure(options.repetitions);
+  for (const Compared& compared : all_compared()) {
+    report.add(describe(compared, samples.at(compared.name)));
+  }
+}
+
+int read_and_measure(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);  // takes its own options out
+  CLI::App app{"Measures what a decision of the gate costs."};
+  Options options;
+  app.add_option("--repetitions", options.repetitions, "how often each operation is timed")
+      ->check(CLI::Range(1, 10'000));
+  app.add_option("--json-file", options.json_file, "write the JSON lines here, too");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    constexpr int kUsage = 2;
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  pin_to_first_cpu();
+  benchmark::RunSpecifiedBenchmarks();
+  measure_and_report(options);
+  return 0;
+}
+
+}  // namespace
+}  // namespace loadline::bench
+
+int main(int argc, char** argv) {
+  try {
+    return loadline::bench::read_and_measure(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gate_bench: %s\n", error.what());
+    return 3;
+  }
+}
