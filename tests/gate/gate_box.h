@@ -35,7 +35,8 @@ inline Request of_class(std::uint8_t importance, std::uint32_t cost = 1) {
 
 class GateBox {
  public:
-  explicit GateBox(const Policy& policy, std::uint32_t participants = 4, std::uint32_t tickets = 512)
+  explicit GateBox(const Policy& policy, std::uint32_t participants = 4,
+                   std::uint32_t tickets = 512)
       : bytes_(Gate::bytes_for({participants, tickets})),
         memory_(std::aligned_alloc(128, (bytes_ + 127) / 128 * 128), &std::free) {
     const auto error =
@@ -43,7 +44,8 @@ class GateBox {
     EXPECT_EQ(error, Gate::OpenError::none);
   }
 
-  // A seat is a robust mutex that the system keeps a list of: it must be left before its memory goes.
+  // A seat is a robust mutex that the system keeps a list of: it must be left before its memory
+  // goes.
   ~GateBox() {
     for (const Participant who : attached_) {
       gate.detach(who, now);

@@ -273,7 +273,8 @@ TEST(Queue, AutomaticSizeIsBudgetTimesLimitOverServiceTime) {
   EXPECT_EQ(box.gate.snapshot().queue_limit, 50U);  // 100 ms * 10 / 20 ms
 }
 
-// ---- Budgets and deadlines -----------------------------------------------------------------------
+// ---- Budgets and deadlines
+// -----------------------------------------------------------------------
 
 TEST(Budget, AWaitEndsWithTheBudgetAndSaysSo) {
   GateBox box(policy_of(1));
@@ -418,7 +419,8 @@ TEST(Deadline, FailuresAndStreamsSayNothingAboutServiceTime) {
   EXPECT_EQ(box.gate.snapshot().service.total(), 0U);
 }
 
-// ---- Classes -------------------------------------------------------------------------------------
+// ---- Classes
+// -------------------------------------------------------------------------------------
 
 TEST(Classes, WithoutAQueueTheLesserOnesMayFillLess) {
   GateBox box(policy_of(11, QueueSize::none()));
@@ -448,7 +450,8 @@ TEST(Classes, AWeightAboveWhatItsClassMayFillIsChargedThat) {
   EXPECT_EQ(box.gate.in_flight(), 0U);  // what was charged, not what would be charged now
 }
 
-// ---- Modes ---------------------------------------------------------------------------------------
+// ---- Modes
+// ---------------------------------------------------------------------------------------
 
 TEST(Draining, TakesNoMoreButFinishesThoseWhoWait) {
   GateBox box(policy_of(1));
@@ -507,7 +510,8 @@ TEST(Off, LetsThoseWhoWaitStartAtOnceAndStillKnowsWhatIsInFlight) {
   EXPECT_EQ(box.gate.offer(me, of_class(kCritical), box.now).kind, wait);
 }
 
-// ---- Rejections -----------------------------------------------------------------------------------
+// ---- Rejections
+// -----------------------------------------------------------------------------------
 
 TEST(RetryAfter, IsDrawnFromTheWholeRangeAndNeverBelowIt) {
   Policy policy = policy_of(1, QueueSize::none());

@@ -49,19 +49,34 @@ struct NativeSync {
         return at_once;
       }
       timespec until{};
-      clock_gettime(CLOCK_MONOTONIC, &until);
+      clock_gettime(kClock, &until);
       until.tv_nsec += kLongestWait;
       if (until.tv_nsec >= kSecond) {
         until.tv_nsec -= kSecond;
         ++until.tv_sec;
       }
-      return result_of(pthread_mutex_clocklock(&mutex_, CLOCK_MONOTONIC, &until));
+      return result_of(lock_until(&mutex_, &until));
     }
 
     void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
     void make_consistent() noexcept { pthread_mutex_consistent(&mutex_); }
 
    private:
+    // By the steady clock, so that setting the wall clock cannot turn a millisecond into an hour.
+    // GCC 12's ThreadSanitizer does not know pthread_mutex_clocklock and would report every unlock
+    // after it, so there the older call stands in.
+#ifdef __SANITIZE_THREAD__
+    static constexpr clockid_t kClock = CLOCK_REALTIME;
+    static int lock_until(pthread_mutex_t* mutex, const timespec* until) noexcept {
+      return pthread_mutex_timedlock(mutex, until);
+    }
+#else
+    static constexpr clockid_t kClock = CLOCK_MONOTONIC;
+    static int lock_until(pthread_mutex_t* mutex, const timespec* until) noexcept {
+      return pthread_mutex_clocklock(mutex, kClock, until);
+    }
+#endif
+
     static constexpr long kSecond = 1'000'000'000;
     static constexpr long kLongestWait = 1'000'000;
 
