@@ -155,7 +155,7 @@ bool BasicGate<Sync>::take_seat(std::uint32_t index) noexcept {
 
 template <class Sync>
 Participant BasicGate<Sync>::attach(std::uint32_t preferred, Instant now) noexcept {
-  Section section(*this, now);
+  Section section(*this, now, Section::Patience::administration);
   if (!section.held()) {
     return {};
   }
@@ -169,12 +169,13 @@ Participant BasicGate<Sync>::attach(std::uint32_t preferred, Instant now) noexce
   return {};
 }
 
-// If the mutex cannot be had, the seat is left as the dead leave it, and the next tick clears it.
+// If the mutex cannot be had even so, the seat is left as the dead leave it, and the next tick
+// clears it.
 template <class Sync>
 Signals BasicGate<Sync>::detach(Participant who, Instant now) noexcept {
   Signals signals;
   {
-    Section section(*this, now);
+    Section section(*this, now, Section::Patience::administration);
     if (section.held()) {
       reclaim(who.index);
       audit();
@@ -217,7 +218,7 @@ bool BasicGate<Sync>::reconfigure(const Policy& policy, Instant now, Signals& si
     return false;
   }
   {
-    Section section(*this, now);
+    Section section(*this, now, Section::Patience::administration);
     if (!section.held()) {
       return false;
     }
@@ -233,7 +234,7 @@ bool BasicGate<Sync>::set_limit(std::uint32_t limit, Instant now, Signals& signa
     return false;
   }
   {
-    Section section(*this, now);
+    Section section(*this, now, Section::Patience::administration);
     if (!section.held()) {
       return false;
     }
