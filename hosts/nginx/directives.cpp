@@ -1,0 +1,680 @@
+// The directives: reading, merging, and what is refused.
+#include <algorithm>
+
+#include "claims.h"
+#include "conf.h"
+#include "pages.h"
+#include "zone.h"
+
+namespace loadline::ngx {
+namespace {
+
+char* const kError = static_cast<char*>(NGX_CONF_ERROR);
+char kDuplicate[] = "is duplicate";
+constexpr std::size_t kMaxGateName = 63;
+
+ngx_str_t* arguments(ngx_conf_t* cf) noexcept {
+  return static_cast<ngx_str_t*>(cf->args->elts);
+}
+
+// Every refusal: the directive, what is wrong, and in which words it would be right.
+template <class... Args>
+char* refuse(ngx_conf_t* cf, const char* format, Args... args) noexcept {
+  ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, format, args...);
+  return kError;
+}
+
+// What follows `prefix` in `text`; null data if it does not begin so.
+ngx_str_t after(const ngx_str_t& text, std::string_view prefix) noexcept {
+  const bool begins = text.len >= prefix.size() && view({prefix.size(), text.data}) == prefix;
+  return begins ? ngx_str_t{text.len - prefix.size(), text.data + prefix.size()} : ngx_str_t{};
+}
+
+bool is_name(const ngx_str_t& text) noexcept {
+  return text.len != 0 && std::all_of(text.data, text.data + text.len, [](u_char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                  c == '_' || c == '-' || c == '.';
+         });
+}
+
+// A gate by name; made if it is not known yet, since it may be defined further down.
+HostedGate* mention(ngx_conf_t* cf, MainConf& conf, const ngx_str_t& name) noexcept {
+  for (HostedGate* hosted : gates_of(conf)) {
+    if (view(hosted->name) == view(name)) {
+      return hosted;
+    }
+  }
+  auto* hosted = allocate<HostedGate>(cf->pool);
+  auto** place = static_cast<HostedGate**>(ngx_array_push(&conf.gates));
+  if (hosted == nullptr || place == nullptr) {
+    return nullptr;
+  }
+  hosted->name = name;
+  hosted->file = cf->conf_file->file.name;
+  hosted->line = cf->conf_file->line;
+  *place = hosted;
+  return hosted;
+}
+
+// loadline_gate ----------------------------------------------------------------------------------
+
+// What the arguments of one loadline_gate have said so far.
+struct GateArguments {
+  HostedGate* hosted = nullptr;
+  ngx_str_t default_name{};
+  bool limit_set = false;
+  bool queue_set = false;
+  bool wait_set = false;
+};
+
+char* read_limit(ngx_conf_t* cf, ngx_str_t value, GateArguments& gate) noexcept {
+  const ngx_int_t limit = ngx_atoi(value.data, value.len);
+  if (limit < 1 || limit > ngx_int_t{kMaxLimit}) {
+    return refuse(cf, "invalid limit \"%V\" in \"loadline_gate\": must be a whole number from 1 to %uD",
+                  &value, kMaxLimit);
+  }
+  gate.hosted->policy.limit = static_cast<std::uint32_t>(limit);
+  gate.limit_set = true;
+  return NGX_CONF_OK;
+}
+
+char* read_queue(ngx_conf_t* cf, ngx_str_t value, GateArguments& gate) noexcept {
+  gate.queue_set = true;
+  if (view(value) == "auto") {
+    gate.hosted->policy.queue = QueueSize::sized_by_budget();
+    return NGX_CONF_OK;
+  }
+  if (view(value) == "off") {
+    gate.hosted->policy.queue = QueueSize::none();
+    return NGX_CONF_OK;
+  }
+  const ngx_int_t entries = ngx_atoi(value.data, value.len);
+  if (entries < 1 || entries > ngx_int_t{kMaxQueue}) {
+    return refuse(cf,
+                  "invalid queue \"%V\" in \"loadline_gate\": must be \"auto\", \"off\" or a whole "
+                  "number from 1 to %uD",
+                  &value, kMaxQueue);
+  }
+  gate.hosted->policy.queue = QueueSize::at_most(static_cast<std::uint32_t>(entries));
+  return NGX_CONF_OK;
+}
+
+char* read_wait(ngx_conf_t* cf, ngx_str_t value, GateArguments& gate) noexcept {
+  constexpr ngx_int_t kLongest = 3'600'000;
+  const ngx_int_t milliseconds = ngx_parse_time(&value, 0);
+  if (milliseconds == NGX_ERROR || milliseconds < 1 || milliseconds > kLongest) {
+    return refuse(cf, "invalid wait \"%V\" in \"loadline_gate\": must be a time from 1ms to 1h", &value);
+  }
+  gate.hosted->policy.wait_budget = Duration::millis(milliseconds);
+  gate.wait_set = true;
+  return NGX_CONF_OK;
+}
+
+// NAME or NAME:PERCENT%. The share is per mille for the policy; 0: none given.
+char* read_class(ngx_conf_t* cf, ngx_str_t item, Policy& policy) noexcept {
+  u_char* const end = item.data + item.len;
+  u_char* const colon = std::find(item.data, end, ':');
+  ngx_str_t name{static_cast<std::size_t>(colon - item.data), item.data};
+  std::uint16_t share = 0;
+  if (colon != end) {
+    u_char* const digits = colon + 1;
+    const bool has_sign = end > digits && end[-1] == '%';
+    const ngx_int_t percent =
+        has_sign ? ngx_atoi(digits, static_cast<std::size_t>(end - 1 - digits)) : NGX_ERROR;
+    if (percent < 1 || percent > 100) {
+      return refuse(cf, "invalid share in class \"%V\" in \"loadline_gate\": must be from 1%% to 100%%",
+                    &item);
+    }
+    share = static_cast<std::uint16_t>(percent * 10);
+  }
+  if (!is_name(name) || name.len > kMaxClassName) {
+    return refuse(cf,
+                  "invalid class name \"%V\" in \"loadline_gate\": must be 1 to %uD letters, digits, "
+                  "\"_\", \"-\" or \".\"",
+                  &name, kMaxClassName);
+  }
+  if (find_class_in_any_case(policy, view(name)) >= 0) {
+    return refuse(cf, "duplicate class \"%V\" in \"loadline_gate\"", &name);
+  }
+  if (!add_class(policy, view(name), share)) {
+    return refuse(cf, "too many classes in \"loadline_gate\": at most %uD are allowed", kMaxClasses);
+  }
+  return NGX_CONF_OK;
+}
+
+// A class may not fill more than a more important one. Without a share of its own it fills as much.
+char* check_shares(ngx_conf_t* cf, const Policy& policy) noexcept {
+  constexpr std::uint32_t kAll = 1000;
+  constexpr std::uint32_t kPercent = 10;
+  std::uint32_t above = kAll;
+  for (std::uint32_t i = 0; i < policy.class_count; ++i) {
+    const ClassPolicy& here = policy.classes[i];
+    const std::uint32_t share = here.share == 0 ? above : here.share;
+    if (share > above) {
+      return refuse(cf,
+                    "class \"%s\" in \"loadline_gate\" may fill %uD%% of the limit, and a more "
+                    "important class only %uD%%: shares must not grow towards the less important",
+                    here.name.data(), share / kPercent, above / kPercent);
+    }
+    above = share;
+  }
+  return NGX_CONF_OK;
+}
+
+char* read_classes(ngx_conf_t* cf, ngx_str_t list, GateArguments& gate) noexcept {
+  Policy& policy = gate.hosted->policy;
+  if (policy.class_count != 0) {
+    return refuse(cf, "duplicate parameter \"classes\" in \"loadline_gate\"");
+  }
+  u_char* const end = list.data + list.len;
+  for (u_char* at = list.data;; ++at) {
+    u_char* const comma = std::find(at, end, ',');
+    if (read_class(cf, {static_cast<std::size_t>(comma - at), at}, policy) != NGX_CONF_OK) {
+      return kError;
+    }
+    at = comma;
+    if (comma == end) {
+      return check_shares(cf, policy);
+    }
+  }
+}
+
+char* read_gate_parameter(ngx_conf_t* cf, const ngx_str_t& argument, GateArguments& gate) noexcept {
+  struct Parameter {
+    std::string_view prefix;
+    char* (*read)(ngx_conf_t*, ngx_str_t, GateArguments&) noexcept;
+    bool seen;
+  };
+  const Parameter parameters[] = {
+      {"limit=", read_limit, gate.limit_set},
+      {"queue=", read_queue, gate.queue_set},
+      {"wait=", read_wait, gate.wait_set},
+      {"classes=", read_classes, false},
+  };
+  for (const Parameter& parameter : parameters) {
+    const ngx_str_t value = after(argument, parameter.prefix);
+    if (value.data == nullptr) {
+      continue;
+    }
+    return parameter.seen ? refuse(cf, "duplicate parameter \"%V\" in \"loadline_gate\"", &argument)
+                          : parameter.read(cf, value, gate);
+  }
+  const ngx_str_t default_name = after(argument, "default=");
+  if (default_name.data == nullptr) {
+    return refuse(cf,
+                  "invalid parameter \"%V\" in \"loadline_gate\": limit=, queue=, wait=, classes= and "
+                  "default= are known",
+                  &argument);
+  }
+  gate.default_name = default_name;
+  return NGX_CONF_OK;
+}
+
+char* set_default_class(ngx_conf_t* cf, Policy& policy, ngx_str_t name) noexcept {
+  const bool named = name.data != nullptr;
+  const int index = find_class_in_any_case(policy, named ? view(name) : std::string_view("critical"));
+  if (named && index < 0) {
+    return refuse(cf, "unknown class \"%V\" in \"default=\" of \"loadline_gate\"", &name);
+  }
+  policy.default_class = static_cast<std::uint8_t>(std::max(index, 0));
+  return NGX_CONF_OK;
+}
+
+char* finish_policy(ngx_conf_t* cf, GateArguments& gate) noexcept {
+  Policy& policy = gate.hosted->policy;
+  if (!gate.limit_set) {
+    return refuse(cf, "no \"limit\" in \"loadline_gate %V\": it must be given, from 1 to %uD",
+                  &gate.hosted->name, kMaxLimit);
+  }
+  fill_defaults(policy);
+  if (set_default_class(cf, policy, gate.default_name) != NGX_CONF_OK) {
+    return kError;
+  }
+  const PolicyError error = validate(policy);
+  if (error.refused()) {
+    return refuse(cf, "invalid \"loadline_gate %V\": %s: %s", &gate.hosted->name, error.field,
+                  error.text.data());
+  }
+  return NGX_CONF_OK;
+}
+
+char* make_zone(ngx_conf_t* cf, HostedGate& hosted, std::size_t bytes) noexcept {
+  const std::uint32_t queue = hosted.policy.queue.kind == QueueSize::Kind::fixed
+                                  ? hosted.policy.queue.entries
+                                  : 1;
+  const std::size_t needed = zone_bytes_for(queue);
+  if (bytes < needed || tickets_in_zone(bytes) < queue + Capacity::kSpareTickets) {
+    return refuse(cf, "zone of \"loadline_gate %V\" is too small: %uz bytes, and %uzk are needed",
+                  &hosted.name, bytes, (needed + 1023) / 1024);
+  }
+  return declare_zone(cf, hosted, bytes) == NGX_OK ? NGX_CONF_OK : kError;
+}
+
+// NAME:SIZE
+char* read_name_and_size(ngx_conf_t* cf, ngx_str_t& argument, ngx_str_t& name,
+                         std::size_t& bytes) noexcept {
+  u_char* const end = argument.data + argument.len;
+  u_char* const colon = std::find(argument.data, end, ':');
+  name = {static_cast<std::size_t>(colon - argument.data), argument.data};
+  if (!is_name(name) || name.len > kMaxGateName || view(name) == "off") {
+    return refuse(cf,
+                  "invalid gate name \"%V\" in \"loadline_gate\": must be 1 to %uz letters, digits, "
+                  "\"_\", \"-\" or \".\", and not \"off\"",
+                  &name, kMaxGateName);
+  }
+  ngx_str_t size{};
+  if (colon != end) {
+    size = {static_cast<std::size_t>(end - colon - 1), colon + 1};
+  }
+  const ssize_t parsed = ngx_parse_size(&size);
+  if (parsed == NGX_ERROR || size.len == 0) {
+    return refuse(cf, "invalid zone size in \"loadline_gate %V\": must be NAME:SIZE, as in \"api:256k\"",
+                  &argument);
+  }
+  bytes = static_cast<std::size_t>(parsed);
+  return NGX_CONF_OK;
+}
+
+char* set_gate(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
+  auto& main = *static_cast<MainConf*>(conf);
+  ngx_str_t* values = arguments(cf);
+  ngx_str_t name{};
+  std::size_t bytes = 0;
+  if (read_name_and_size(cf, values[1], name, bytes) != NGX_CONF_OK) {
+    return kError;
+  }
+  GateArguments gate;
+  gate.hosted = mention(cf, main, name);
+  if (gate.hosted == nullptr) {
+    return kError;
+  }
+  if (gate.hosted->defined) {
+    return refuse(cf, "duplicate gate \"%V\" in \"loadline_gate\"", &name);
+  }
+  for (ngx_uint_t i = 2; i < cf->args->nelts; ++i) {
+    if (read_gate_parameter(cf, values[i], gate) != NGX_CONF_OK) {
+      return kError;
+    }
+  }
+  if (finish_policy(cf, gate) != NGX_CONF_OK) {
+    return kError;
+  }
+  gate.hosted->defined = true;
+  return make_zone(cf, *gate.hosted, bytes);
+}
+
+// loadline ---------------------------------------------------------------------------------------
+
+ngx_http_complex_value_t* compile(ngx_conf_t* cf, ngx_str_t text) noexcept {
+  auto* value =
+      static_cast<ngx_http_complex_value_t*>(ngx_pcalloc(cf->pool, sizeof(ngx_http_complex_value_t)));
+  if (value == nullptr) {
+    return nullptr;
+  }
+  ngx_http_compile_complex_value_t compiler{};
+  compiler.cf = cf;
+  compiler.value = &text;
+  compiler.complex_value = value;
+  return ngx_http_compile_complex_value(&compiler) == NGX_OK ? value : nullptr;
+}
+
+char* read_value(ngx_conf_t* cf, ngx_str_t text, ngx_http_complex_value_t*& value,
+                 const char* parameter) noexcept {
+  if (value != nullptr) {
+    return refuse(cf, "duplicate parameter \"%s\" in \"loadline\"", parameter);
+  }
+  value = compile(cf, text);
+  return value == nullptr ? kError : NGX_CONF_OK;
+}
+
+char* set_loadline(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
+  auto& location = *static_cast<LocationConf*>(conf);
+  ngx_str_t* values = arguments(cf);
+  if (location.gate_set) {
+    return kDuplicate;
+  }
+  location.gate_set = true;
+  if (view(values[1]) == "off") {
+    return cf->args->nelts == 2 ? NGX_CONF_OK
+                                : refuse(cf, "\"loadline off\" takes no parameter, not \"%V\"", &values[2]);
+  }
+  auto& main = *static_cast<MainConf*>(
+      ngx_http_conf_get_module_main_conf(cf, ngx_http_loadline_module));
+  location.gate = mention(cf, main, values[1]);
+  location.file = cf->conf_file->file.name;
+  location.line = cf->conf_file->line;
+  if (location.gate == nullptr) {
+    return kError;
+  }
+  for (ngx_uint_t i = 2; i < cf->args->nelts; ++i) {
+    const ngx_str_t class_text = after(values[i], "class=");
+    const ngx_str_t deadline_text = after(values[i], "deadline=");
+    char* result = NGX_CONF_OK;
+    if (class_text.data != nullptr) {
+      result = read_value(cf, class_text, location.class_value, "class");
+    } else if (deadline_text.data != nullptr) {
+      result = read_value(cf, deadline_text, location.deadline_value, "deadline");
+    } else {
+      result = refuse(cf, "invalid parameter \"%V\" in \"loadline\": class= and deadline= are known",
+                      &values[i]);
+    }
+    if (result != NGX_CONF_OK) {
+      return result;
+    }
+  }
+  return NGX_CONF_OK;
+}
+
+bool is_constant(const ngx_http_complex_value_t* value) noexcept {
+  return value != nullptr && value->lengths == nullptr;
+}
+
+// Constants are worked out once, when all gates are known; a mistyped one is refused here.
+char* fix_class(ngx_conf_t* cf, LocationConf& conf) noexcept {
+  if (!is_constant(conf.class_value)) {
+    return NGX_CONF_OK;
+  }
+  conf.fixed_class = find_class_in_any_case(conf.gate->policy, view(conf.class_value->value));
+  if (conf.fixed_class < 0) {
+    return refuse(cf, "unknown class \"%V\" in \"loadline %V\" in %V:%ui", &conf.class_value->value,
+                  &conf.gate->name, &conf.file, conf.line);
+  }
+  return NGX_CONF_OK;
+}
+
+char* fix_deadline(ngx_conf_t* cf, LocationConf& conf) noexcept {
+  if (!is_constant(conf.deadline_value)) {
+    return NGX_CONF_OK;
+  }
+  ngx_str_t text = conf.deadline_value->value;
+  const ngx_int_t milliseconds = text.len == 0 ? 0 : ngx_parse_time(&text, 0);
+  if (milliseconds == NGX_ERROR) {
+    return refuse(cf, "invalid deadline \"%V\" in \"loadline %V\" in %V:%ui: must be a time, as in 500ms",
+                  &text, &conf.gate->name, &conf.file, conf.line);
+  }
+  conf.fixed_deadline = Duration::millis(milliseconds);
+  conf.deadline_value = nullptr;
+  return NGX_CONF_OK;
+}
+
+// The rest -----------------------------------------------------------------------------------------
+
+HeaderName make_header_name(ngx_conf_t* cf, const ngx_str_t& text) noexcept {
+  HeaderName name;
+  name.lowcase.data = static_cast<u_char*>(ngx_pnalloc(cf->pool, text.len));
+  if (name.lowcase.data == nullptr) {
+    return name;
+  }
+  name.lowcase.len = text.len;
+  name.hash = ngx_hash_strlow(name.lowcase.data, text.data, text.len);
+  name.set = true;
+  return name;
+}
+
+template <HeaderName LocationConf::*Member>
+char* set_header(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
+  HeaderName& name = static_cast<LocationConf*>(conf)->*Member;
+  ngx_str_t& text = arguments(cf)[1];
+  if (name.set) {
+    return kDuplicate;
+  }
+  if (view(text) == "off") {
+    name.set = true;
+    return NGX_CONF_OK;
+  }
+  if (!is_name(text)) {
+    return refuse(cf, "invalid header name \"%V\" in \"%V\": must be letters, digits, \"_\", \"-\"", &text,
+                  &command->name);
+  }
+  name = make_header_name(cf, text);
+  return name.set ? NGX_CONF_OK : kError;
+}
+
+char* add_trusted(ngx_conf_t* cf, ngx_array_t& list, ngx_str_t& text) noexcept {
+  auto* cidr = static_cast<ngx_cidr_t*>(ngx_array_push(&list));
+  if (cidr == nullptr) {
+    return kError;
+  }
+  *cidr = {};
+  if (view(text) == "unix:") {
+    cidr->family = AF_UNIX;
+    return NGX_CONF_OK;
+  }
+  const ngx_int_t result = ngx_ptocidr(&text, cidr);
+  if (result == NGX_ERROR) {
+    return refuse(cf,
+                  "invalid peer \"%V\" in \"loadline_trusted\": must be an address, a network as in "
+                  "10.0.0.0/8, or \"unix:\"",
+                  &text);
+  }
+  if (result == NGX_DONE) {
+    ngx_conf_log_error(NGX_LOG_WARN, cf, 0, "low address bits of %V are meaningless", &text);
+  }
+  return NGX_CONF_OK;
+}
+
+char* set_trusted(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
+  auto& location = *static_cast<LocationConf*>(conf);
+  ngx_str_t* values = arguments(cf);
+  location.trusted_set = true;
+  if (view(values[1]) == "off") {
+    return location.trusted == nullptr && cf->args->nelts == 2
+               ? NGX_CONF_OK
+               : refuse(cf, "\"off\" must stand alone in \"loadline_trusted\"");
+  }
+  if (location.trusted == nullptr) {
+    location.trusted = ngx_array_create(cf->pool, 4, sizeof(ngx_cidr_t));
+  }
+  if (location.trusted == nullptr) {
+    return kError;
+  }
+  for (ngx_uint_t i = 1; i < cf->args->nelts; ++i) {
+    if (add_trusted(cf, *location.trusted, values[i]) != NGX_CONF_OK) {
+      return kError;
+    }
+  }
+  return NGX_CONF_OK;
+}
+
+char* set_body(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
+  auto& location = *static_cast<LocationConf*>(conf);
+  if (location.body_set) {
+    return kDuplicate;
+  }
+  location.body_set = true;
+  location.body = arguments(cf)[1];
+  location.body_type = cf->args->nelts == 3 ? arguments(cf)[2] : constant("text/plain");
+  return NGX_CONF_OK;
+}
+
+ngx_uint_t find_log_level(std::string_view name) noexcept {
+  constexpr std::string_view kLevels[] = {"emerg", "alert", "crit", "error",
+                                          "warn",  "notice", "info", "debug"};
+  for (ngx_uint_t i = 0; i < std::size(kLevels); ++i) {
+    if (kLevels[i] == name) {
+      return NGX_LOG_EMERG + i;
+    }
+  }
+  return 0;
+}
+
+char* set_log_level(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
+  auto& main = *static_cast<MainConf*>(conf);
+  ngx_str_t* values = arguments(cf);
+  if (main.log_level != NGX_CONF_UNSET_UINT) {
+    return kDuplicate;
+  }
+  main.log_level = find_log_level(view(values[1]));
+  if (main.log_level == 0 && view(values[1]) != "off") {
+    return refuse(cf,
+                  "invalid level \"%V\" in \"loadline_log_level\": must be off, debug, info, notice, "
+                  "warn, error, crit, alert or emerg",
+                  &values[1]);
+  }
+  if (cf->args->nelts == 2) {
+    return NGX_CONF_OK;
+  }
+  constexpr ngx_int_t kShortest = 1000;
+  constexpr ngx_int_t kLongest = 3'600'000;
+  ngx_str_t interval = after(values[2], "interval=");
+  const ngx_int_t milliseconds = interval.data == nullptr ? NGX_ERROR : ngx_parse_time(&interval, 0);
+  if (milliseconds < kShortest || milliseconds > kLongest) {
+    return refuse(cf, "invalid \"%V\" in \"loadline_log_level\": must be interval=TIME, from 1s to 1h",
+                  &values[2]);
+  }
+  main.log_interval = static_cast<ngx_msec_t>(milliseconds);
+  return NGX_CONF_OK;
+}
+
+template <ngx_int_t (*Handler)(ngx_http_request_t*) noexcept>
+char* set_page(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
+  auto* core = static_cast<ngx_http_core_loc_conf_t*>(
+      ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
+  core->handler = Handler;
+  static_cast<LocationConf*>(conf)->own_page = true;
+  return NGX_CONF_OK;
+}
+
+void inherit_header(HeaderName& child, const HeaderName& parent, const HeaderName& otherwise) noexcept {
+  if (!child.set) {
+    child = parent.set ? parent : otherwise;
+  }
+}
+
+char* inherit_gate(ngx_conf_t* cf, LocationConf& child, const LocationConf& parent) noexcept {
+  if (!child.gate_set && parent.gate_set && !child.own_page) {
+    child.gate_set = true;
+    child.gate = parent.gate;
+    child.class_value = parent.class_value;
+    child.deadline_value = parent.deadline_value;
+    child.file = parent.file;
+    child.line = parent.line;
+    child.fixed_class = parent.fixed_class;
+    child.fixed_deadline = parent.fixed_deadline;
+  }
+  if (child.gate == nullptr) {
+    return NGX_CONF_OK;
+  }
+  return fix_class(cf, child) == NGX_CONF_OK ? fix_deadline(cf, child) : kError;
+}
+
+HeaderName default_class_header() noexcept {
+  constexpr std::string_view kName = "x-request-criticality";
+  return {constant(kName), header_hash(kName), true};
+}
+
+char* check_reject_status(ngx_conf_t* cf, void*, void* data) noexcept {
+  constexpr ngx_int_t kLowest = 400;
+  constexpr ngx_int_t kHighest = 599;
+  const ngx_int_t status = *static_cast<ngx_int_t*>(data);
+  if (status < kLowest || status > kHighest) {
+    return refuse(cf, "invalid status \"%i\" in \"loadline_reject_status\": must be from %i to %i", status,
+                  kLowest, kHighest);
+  }
+  return NGX_CONF_OK;
+}
+
+ngx_conf_post_t reject_status_check = {check_reject_status};
+
+constexpr ngx_uint_t kEverywhere = NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF;
+
+}  // namespace
+
+void* create_main_conf(ngx_conf_t* cf) noexcept {
+  auto* conf = allocate<MainConf>(cf->pool);
+  if (conf == nullptr || ngx_array_init(&conf->gates, cf->pool, 4, sizeof(HostedGate*)) != NGX_OK) {
+    return nullptr;
+  }
+  return conf;
+}
+
+char* init_main_conf(ngx_conf_t* cf, void* data) noexcept {
+  constexpr ngx_msec_t kLogInterval = 10'000;
+  auto& conf = *static_cast<MainConf*>(data);
+  if (conf.log_level == NGX_CONF_UNSET_UINT) {
+    conf.log_level = NGX_LOG_NOTICE;
+  }
+  if (conf.log_interval == NGX_CONF_UNSET_MSEC) {
+    conf.log_interval = kLogInterval;
+  }
+  for (HostedGate* hosted : gates_of(conf)) {
+    if (!hosted->defined) {
+      return refuse(cf, "unknown gate \"%V\" in \"loadline\" in %V:%ui: no \"loadline_gate %V:SIZE ...\"",
+                    &hosted->name, &hosted->file, hosted->line, &hosted->name);
+    }
+  }
+  return NGX_CONF_OK;
+}
+
+void* create_location_conf(ngx_conf_t* cf) noexcept {
+  return allocate<LocationConf>(cf->pool);
+}
+
+char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
+  const auto& previous = *static_cast<LocationConf*>(parent);
+  auto& conf = *static_cast<LocationConf*>(child);
+  if (inherit_gate(cf, conf, previous) != NGX_CONF_OK) {
+    return kError;
+  }
+  ngx_conf_merge_value(conf.observe, previous.observe, 0);
+  ngx_conf_merge_value(conf.error_page, previous.error_page, 0);
+  ngx_conf_merge_uint_value(conf.reject_status, previous.reject_status, NGX_HTTP_SERVICE_UNAVAILABLE);
+  inherit_header(conf.class_header, previous.class_header, default_class_header());
+  inherit_header(conf.deadline_header, previous.deadline_header, HeaderName{});
+  if (!conf.trusted_set) {
+    conf.trusted = previous.trusted;
+    conf.trusted_set = previous.trusted_set;
+  }
+  if (!conf.body_set) {
+    conf.body = previous.body_set ? previous.body : constant("overloaded\n");
+    conf.body_type = previous.body_set ? previous.body_type : constant("text/plain");
+    conf.body_set = true;
+  }
+  return NGX_CONF_OK;
+}
+
+MainConf* main_conf(const ngx_cycle_t* cycle) noexcept {
+  if (cycle == nullptr || cycle->conf_ctx == nullptr || cycle->modules == nullptr) {
+    return nullptr;
+  }
+  ngx_module_t** module = cycle->modules;
+  while (*module != nullptr && *module != &ngx_http_loadline_module) {
+    ++module;
+  }
+  if (*module == nullptr) {
+    return nullptr;
+  }
+  return static_cast<MainConf*>(
+      ngx_http_cycle_get_module_main_conf(cycle, ngx_http_loadline_module));
+}
+
+ngx_command_t commands[] = {
+    {ngx_string("loadline_gate"), NGX_HTTP_MAIN_CONF | NGX_CONF_2MORE, set_gate,
+     NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
+    {ngx_string("loadline"), kEverywhere | NGX_CONF_TAKE123, set_loadline, NGX_HTTP_LOC_CONF_OFFSET, 0,
+     nullptr},
+    {ngx_string("loadline_observe"), kEverywhere | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, observe), nullptr},
+    {ngx_string("loadline_class_header"), kEverywhere | NGX_CONF_TAKE1,
+     set_header<&LocationConf::class_header>, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("loadline_deadline_header"), kEverywhere | NGX_CONF_TAKE1,
+     set_header<&LocationConf::deadline_header>, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("loadline_trusted"), kEverywhere | NGX_CONF_1MORE, set_trusted,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("loadline_reject_status"), kEverywhere | NGX_CONF_TAKE1, ngx_conf_set_num_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, reject_status), &reject_status_check},
+    {ngx_string("loadline_body"), kEverywhere | NGX_CONF_TAKE12, set_body, NGX_HTTP_LOC_CONF_OFFSET, 0,
+     nullptr},
+    {ngx_string("loadline_error_page"), kEverywhere | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, error_page), nullptr},
+    {ngx_string("loadline_log_level"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE12, set_log_level,
+     NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
+    {ngx_string("loadline_stub_status"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS, set_page<show_status>,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("loadline_metrics"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS, set_page<show_metrics>,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("loadline_control"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS, set_page<take_control>,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    ngx_null_command};
+
+}  // namespace loadline::ngx

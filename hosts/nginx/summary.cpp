@@ -1,0 +1,107 @@
+#include "summary.h"
+
+#include "fault.h"
+#include "zone.h"
+
+namespace loadline::ngx {
+namespace {
+
+constexpr std::size_t kLongestList = 512;
+
+// "queue_full 12, wait_budget 3": what grew, and by how much.
+class List {
+ public:
+  void add(std::string_view name, std::uint64_t count) noexcept {
+    if (count == 0) {
+      return;
+    }
+    const ngx_str_t words = constant(name);
+    end_ = ngx_slprintf(end_, text_ + sizeof text_, "%s%V %uL", end_ == text_ ? "" : ", ", &words,
+                        count);
+  }
+  [[nodiscard]] ngx_str_t text() noexcept { return {static_cast<std::size_t>(end_ - text_), text_}; }
+
+ private:
+  u_char text_[kLongestList];
+  u_char* end_ = text_;
+};
+
+std::uint64_t grown(std::atomic<std::uint64_t>& seen, std::uint64_t now) noexcept {
+  return now - seen.exchange(now, std::memory_order_relaxed);
+}
+
+// What was rejected (or would have been) since the last summary.
+struct Growth {
+  std::uint64_t total = 0;
+  List reasons;
+  List classes;
+};
+
+using Counts = std::array<std::uint64_t, kReasons>;
+
+void take_growth(const Policy& policy, const Snapshot& s, const Counts Snapshot::Class::*counts,
+                 std::atomic<std::uint64_t> (&seen)[kMaxClasses][kReasons], Growth& growth) noexcept {
+  Counts by_reason{};
+  for (std::uint32_t c = 0; c < policy.class_count; ++c) {
+    std::uint64_t of_class = 0;
+    for (std::uint32_t reason = 1; reason < kReasons; ++reason) {
+      const std::uint64_t count = grown(seen[c][reason], (s.classes[c].*counts)[reason]);
+      by_reason[reason] += count;
+      of_class += count;
+    }
+    growth.classes.add(policy.classes[c].name_view(), of_class);
+    growth.total += of_class;
+  }
+  for (std::uint32_t reason = 1; reason < kReasons; ++reason) {
+    growth.reasons.add(name(static_cast<Reason>(reason)), by_reason[reason]);
+  }
+}
+
+std::uint64_t offered(const Policy& policy, const Snapshot& s) noexcept {
+  std::uint64_t sum = 0;
+  for (std::uint32_t c = 0; c < policy.class_count; ++c) {
+    sum += s.classes[c].admitted + s.classes[c].cancelled;
+    for (const std::uint64_t count : s.classes[c].rejected) {
+      sum += count;
+    }
+  }
+  return sum;
+}
+
+void write_line(const MainConf& conf, HostedGate& hosted, const Snapshot& s, std::uint64_t asked,
+                const char* verb, Growth& growth) noexcept {
+  if (growth.total == 0) {
+    return;
+  }
+  ngx_str_t reasons = growth.reasons.text();
+  ngx_str_t classes = growth.classes.text();
+  ngx_log_error(conf.log_level, ngx_cycle->log, 0,
+                "loadline_gate \"%V\": %s %uL of %uL in %Ms (%V; by class: %V); limit %uD, in flight "
+                "%uD, waiting %uD",
+                &hosted.name, verb, growth.total, asked, conf.log_interval / 1000, &reasons, &classes,
+                s.limit, s.in_flight, s.waiting);
+}
+
+}  // namespace
+
+void summarize(HostedGate& hosted, Instant now) noexcept {
+  const MainConf& conf = *main_conf(const_cast<const ngx_cycle_t*>(ngx_cycle));
+  if (conf.log_level == 0) {
+    return;
+  }
+  ZoneHead& shared = *hosted.shared;
+  const auto interval = Duration::millis(static_cast<std::int64_t>(conf.log_interval));
+  if (!is_due(shared.next_summary, now, interval)) {
+    return;
+  }
+  const Snapshot s = hosted.gate.snapshot();
+  const std::uint64_t asked = grown(shared.summed_offered, offered(hosted.policy, s));
+  Growth rejected;
+  take_growth(hosted.policy, s, &Snapshot::Class::rejected, shared.summed_rejected, rejected);
+  write_line(conf, hosted, s, asked, "rejected", rejected);
+  Growth observed;
+  take_growth(hosted.policy, s, &Snapshot::Class::observed, shared.summed_observed, observed);
+  write_line(conf, hosted, s, asked, "would have rejected", observed);
+}
+
+}  // namespace loadline::ngx

@@ -1,0 +1,12 @@
+// The line in the error log that says what was turned away.
+#pragma once
+
+#include "conf.h"
+
+namespace loadline::ngx {
+
+// To be called on each tick: once an interval, one of the workers writes one line for the gate, if
+// anything was rejected.
+void summarize(HostedGate& hosted, Instant now) noexcept;
+
+}  // namespace loadline::ngx

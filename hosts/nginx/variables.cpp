@@ -1,0 +1,155 @@
+#include "variables.h"
+
+#include <algorithm>
+
+#include "request.h"
+
+namespace loadline::ngx {
+namespace {
+
+using Value = ngx_http_variable_value_t;
+
+// Every variable speaks of the main request: a subrequest has no standing of its own.
+RequestState* state_for(ngx_http_request_t* r) noexcept {
+  return find_state(r->main);
+}
+
+HostedGate* gate_for(ngx_http_request_t* r) noexcept {
+  const RequestState* state = state_for(r);
+  return state != nullptr ? state->hosted : location_conf(r).gate;
+}
+
+ngx_int_t set_absent(Value& value) noexcept {
+  value.not_found = 1;
+  return NGX_OK;
+}
+
+// For a text that outlives the request.
+ngx_int_t set_text(Value& value, std::string_view text) noexcept {
+  const ngx_str_t words = constant(text);
+  value.valid = 1;
+  value.no_cacheable = 1;
+  value.not_found = 0;
+  value.len = static_cast<unsigned>(words.len);
+  value.data = words.data;
+  return NGX_OK;
+}
+
+template <class... Args>
+ngx_int_t set_format(ngx_http_request_t* r, Value& value, const char* format, Args... args) noexcept {
+  constexpr std::size_t kLongest = 32;
+  auto* const text = static_cast<u_char*>(ngx_pnalloc(r->pool, kLongest));
+  if (text == nullptr) {
+    return NGX_ERROR;
+  }
+  const u_char* const end = ngx_snprintf(text, kLongest, format, args...);
+  return set_text(value, {reinterpret_cast<char*>(text), static_cast<std::size_t>(end - text)});
+}
+
+std::string_view name_of(Standing standing) noexcept {
+  switch (standing) {
+    case Standing::waiting:
+      return "CANCELLED";  // nobody reads it while it waits; who still waits at the end has left
+    case Standing::admitted:
+      return "ADMITTED";
+    case Standing::admitted_after_wait:
+      return "WAITED";
+    case Standing::observed:
+      return "OBSERVED";
+    case Standing::rejected:
+      return "REJECTED";
+    case Standing::failed_open:
+      return "FAILED_OPEN";
+  }
+  return "";
+}
+
+ngx_int_t get_status(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+  const RequestState* state = state_for(r);
+  return state == nullptr ? set_absent(*value) : set_text(*value, name_of(state->standing));
+}
+
+ngx_int_t get_reason(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+  const RequestState* state = state_for(r);
+  if (state == nullptr || state->reason == Reason::none) {
+    return set_absent(*value);
+  }
+  return set_text(*value, name(state->reason));
+}
+
+ngx_int_t get_wait(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+  constexpr std::int64_t kMillisecond = 1'000'000;
+  const RequestState* state = state_for(r);
+  if (state == nullptr) {
+    return set_absent(*value);
+  }
+  const bool waiting = state->standing == Standing::waiting;
+  const Duration waited = waiting ? monotonic_now() - state->asked_at : state->waited;
+  const std::int64_t ms = std::max<std::int64_t>(waited.ns / kMillisecond, 0);
+  return set_format(r, *value, "%L.%03L", ms / 1000, ms % 1000);
+}
+
+ngx_int_t get_class(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+  const RequestState* state = state_for(r);
+  if (state == nullptr) {
+    return set_absent(*value);
+  }
+  return set_text(*value, state->hosted->policy.classes[state->importance].name_view());
+}
+
+ngx_int_t get_limit(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+  const HostedGate* hosted = gate_for(r);
+  if (hosted == nullptr || !hosted->gate.valid()) {
+    return set_absent(*value);
+  }
+  return set_format(r, *value, "%uD", hosted->gate.limit());
+}
+
+ngx_int_t get_in_flight(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+  const HostedGate* hosted = gate_for(r);
+  if (hosted == nullptr || !hosted->gate.valid()) {
+    return set_absent(*value);
+  }
+  return set_format(r, *value, "%uD", hosted->gate.in_flight());
+}
+
+// At least 1, since 0 means "no timeout" to some who read such headers; at most what grpc-timeout
+// can carry.
+ngx_int_t get_deadline_left(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+  constexpr std::int64_t kMillisecond = 1'000'000;
+  constexpr std::int64_t kMost = 99'999'999;
+  const RequestState* state = state_for(r);
+  if (state == nullptr || state->deadline == Instant::never()) {
+    return set_absent(*value);
+  }
+  const std::int64_t ms = (state->deadline - monotonic_now()).ns / kMillisecond;
+  return set_format(r, *value, "%L", std::clamp(ms, std::int64_t{1}, kMost));
+}
+
+struct Variable {
+  std::string_view name;
+  ngx_http_get_variable_pt get;
+};
+
+constexpr Variable kVariables[] = {
+    {"loadline_status", get_status},     {"loadline_reason", get_reason},
+    {"loadline_wait", get_wait},         {"loadline_class", get_class},
+    {"loadline_limit", get_limit},       {"loadline_inflight", get_in_flight},
+    {"loadline_deadline_left", get_deadline_left},
+};
+
+}  // namespace
+
+ngx_int_t add_variables(ngx_conf_t* cf) noexcept {
+  for (const Variable& variable : kVariables) {
+    ngx_str_t name = constant(variable.name);
+    ngx_http_variable_t* added = ngx_http_add_variable(cf, &name, NGX_HTTP_VAR_NOCACHEABLE);
+    if (added == nullptr) {
+      return NGX_ERROR;
+    }
+    added->get_handler = variable.get;
+  }
+  return NGX_OK;
+}
+
+}  // namespace loadline::ngx

@@ -1,0 +1,40 @@
+// The shared memory of a gate: one nginx zone that holds a head of ours and the gate's block.
+//
+// Whether a reload may go on with the memory that is there is decided by the zone's name, in which
+// everything stands that must be equal for that: gate, classes, layout. nginx then does by itself what
+// is right: equal name and size, the same memory; otherwise new memory, and the old is freed when the
+// new configuration has been accepted.
+#pragma once
+
+#include "conf.h"
+#include "loadline/decision.h"
+
+namespace loadline::ngx {
+
+// What the host itself shares between workers. All zero is its initial state.
+struct ZoneHead {
+  std::atomic<std::uint64_t> faults;             // requests that passed ungated
+  std::atomic<std::uint64_t> malformed_headers;  // claims that were ignored
+  std::atomic<std::int64_t> next_fault_line;     // Instant from which a fault may be logged again
+  std::atomic<std::int64_t> next_summary;        // Instant; who moves it writes the summary line
+  // As the last summary saw them, by class and reason. Written by who moved next_summary.
+  std::atomic<std::uint64_t> summed_offered;
+  std::atomic<std::uint64_t> summed_rejected[kMaxClasses][kReasons];
+  std::atomic<std::uint64_t> summed_observed[kMaxClasses][kReasons];
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+// How large a gate fits a zone of `bytes`, in tickets; 0 if none does.
+std::uint32_t tickets_in_zone(std::size_t bytes) noexcept;
+// The smallest zone, in bytes and in whole pages, for a gate whose queue may hold `queue` requests.
+std::size_t zone_bytes_for(std::uint32_t queue) noexcept;
+
+// Declares the zone of a gate whose definition is complete. An error has been logged.
+ngx_int_t declare_zone(ngx_conf_t* cf, HostedGate& hosted, std::size_t bytes) noexcept;
+
+// In the master, once the configuration has been accepted: gates that were kept get the file's rules,
+// and the log says which limits are not shared with the workers that drain.
+void settle_zones(ngx_cycle_t* cycle) noexcept;
+
+}  // namespace loadline::ngx
