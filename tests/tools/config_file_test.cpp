@@ -1,0 +1,165 @@
+#include "config_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+namespace loadline::tools {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+std::string faults_of(const std::string& text) {
+  return describe_faults("f.yaml", read_config_text(text).faults);
+}
+
+TEST(ConfigFile, ReadsEverything) {
+  const auto file = read_config_text(R"(version: 1
+listen: 0.0.0.0:8080
+upstream: http://127.0.0.1:9000
+admin: 8081
+limit: 64
+queue: off
+wait: 50ms
+classes: [interactive, {name: batch, share: 80%}]
+default_class: batch
+observe: on
+exempt: [/ping]
+deadline: {default: 2s, header: X-Deadline-Ms}
+class_header: off
+trusted: 10.0.0.0/8
+workers: 3
+access_log: /tmp/access.log
+reject:
+  status: 429
+  body: "busy\n"
+drain_timeout: 5s
+)");
+  EXPECT_EQ(describe_faults("f", file.faults), "");
+  const Config& config = file.config;
+  EXPECT_EQ(config.listen->address, "0.0.0.0");
+  EXPECT_EQ(config.admin->port, 8081);
+  EXPECT_EQ(config.limit, 64u);
+  EXPECT_EQ(config.queue, "off");
+  EXPECT_EQ(config.wait, milliseconds(50));
+  ASSERT_EQ(config.classes.size(), 2u);
+  EXPECT_EQ(config.classes[1].name, "batch");
+  EXPECT_EQ(config.classes[1].percent, 80u);
+  EXPECT_TRUE(config.observe);
+  EXPECT_THAT(config.exempt, ElementsAre("/ping"));
+  EXPECT_EQ(config.deadline, milliseconds(2000));
+  EXPECT_EQ(config.deadline_header, "X-Deadline-Ms");
+  EXPECT_EQ(config.class_header, "");
+  EXPECT_THAT(config.trusted, ElementsAre("10.0.0.0/8"));
+  EXPECT_EQ(config.workers, 3u);
+  EXPECT_EQ(config.reject_status, 429u);
+  EXPECT_EQ(config.reject_body, "busy\n");
+}
+
+TEST(ConfigFile, SaysWhereAndWhatIsAllowed) {
+  EXPECT_EQ(faults_of("version: 1\nlimit:  abc\n"),
+            "f.yaml:2:9: key 'limit': value 'abc': allowed is a whole number from 1 to 1000000\n");
+}
+
+TEST(ConfigFile, ListsAllFaultsInTheOrderOfTheFile) {
+  const std::string faults = faults_of("limit: 0\nversion: 1\nfoo: 1\nreject: {status: 1}\n");
+  EXPECT_THAT(faults, testing::MatchesRegex("f.yaml:1:8: .*\nf.yaml:3:1: .*\nf.yaml:4:18: .*\n"));
+}
+
+TEST(ConfigFile, UnknownKeysComeWithAHint) {
+  EXPECT_EQ(faults_of("version: 1\nlimt: 5\n"),
+            "f.yaml:2:1: key 'limt': not known; did you mean 'limit'?\n");
+  EXPECT_EQ(faults_of("version: 1\nreject:\n  stauts: 503\n"),
+            "f.yaml:3:3: key 'reject.stauts': not known; did you mean 'status'?\n");
+  EXPECT_THAT(faults_of("version: 1\ncompletely_else: 5\n"),
+              HasSubstr("known are version, listen"));
+  EXPECT_THAT(faults_of("version: 1\nreject.status: 500\n"), HasSubstr("not known"));
+}
+
+TEST(ConfigFile, DuplicatesAreRefused) {
+  EXPECT_EQ(faults_of("version: 1\nlimit: 5\nlimit: 6\n"),
+            "f.yaml:3:1: key 'limit': given twice; first at line 2\n");
+  EXPECT_THAT(faults_of("version: 1\nreject: {status: 503, status: 500}\n"),
+              HasSubstr("key 'reject.status': given twice"));
+}
+
+TEST(ConfigFile, VersionIsOne) {
+  EXPECT_EQ(faults_of("limit: 5\n"), "f.yaml:1:1: key 'version': missing; write 'version: 1'\n");
+  EXPECT_EQ(faults_of(""), "f.yaml:1:1: key 'version': missing; write 'version: 1'\n");
+  EXPECT_EQ(faults_of("version: 2\n"),
+            "f.yaml:1:10: key 'version': value '2': allowed is 1, the version of this format\n");
+  EXPECT_THAT(faults_of("version: [1]\n"), HasSubstr("key 'version': allowed is 1"));
+}
+
+TEST(ConfigFile, ShapesThatDoNotFit) {
+  EXPECT_THAT(faults_of("version: 1\nlimit:\n"), HasSubstr("key 'limit': no value: allowed is"));
+  EXPECT_THAT(faults_of("version: 1\nlimit: [1]\n"), HasSubstr("not a single value"));
+  EXPECT_THAT(faults_of("version: 1\nreject: 503\n"),
+              HasSubstr("key 'reject': allowed is a map of status, body, type"));
+  EXPECT_THAT(faults_of("version: 1\nexempt: {a: b}\n"), HasSubstr("key 'exempt': allowed is"));
+  EXPECT_THAT(faults_of("version: 1\nexempt: [[/a]]\n"), HasSubstr("f.yaml:2:10: key 'exempt'"));
+  EXPECT_THAT(faults_of("[1, 2]"), HasSubstr("f.yaml:1:1: allowed is a map"));
+  EXPECT_THAT(faults_of("version: 1\n? [a]\n: 1\n"), HasSubstr("a key must be a name"));
+  EXPECT_THAT(faults_of("version: 1\n---\nversion: 1\n"), HasSubstr("a second document"));
+}
+
+TEST(ConfigFile, WhatIsNotYamlIsSaidWithItsPlace) {
+  EXPECT_THAT(faults_of("version: 1\nlimit: [1\n"), HasSubstr("not YAML: "));
+  EXPECT_THAT(faults_of("version: 1\nreject: {body: \"a}\n"), StartsWith("f.yaml:"));
+  EXPECT_THAT(faults_of("version: 1\nlimit: *nowhere\n"), HasSubstr("not YAML: "));
+}
+
+TEST(ConfigFile, ClassesAsMaps) {
+  EXPECT_THAT(faults_of("version: 1\nclasses: [{share: 5%}]\n"), HasSubstr("needs a name"));
+  EXPECT_THAT(faults_of("version: 1\nclasses: [{name: a, shar: 5%}]\n"),
+              HasSubstr("did you mean 'share'?"));
+  EXPECT_THAT(faults_of("version: 1\nclasses: [{name: a, name: b}]\n"), HasSubstr("given twice"));
+  EXPECT_THAT(faults_of("version: 1\nclasses: [{name: a, share: 500%}]\n"),
+              HasSubstr("value 'a:500%'"));
+  EXPECT_THAT(faults_of("version: 1\nclasses: [{name: [a]}]\n"), HasSubstr("{name: NAME"));
+}
+
+TEST(ConfigFile, EmptyListsAreEmpty) {
+  EXPECT_THAT(read_config_text("version: 1\nexempt: []\n").config.exempt, IsEmpty());
+  EXPECT_THAT(read_config_text("version: 1\nexempt: off\n").config.exempt, IsEmpty());
+}
+
+TEST(ConfigFile, ContradictionsHaveThePlaceOfTheirKey) {
+  const auto file = read_config_text("version: 1\nlisten: 8080\nadmin: 8080\n");
+  EXPECT_THAT(file.faults, IsEmpty());
+  EXPECT_THAT(describe_faults("f.yaml", place_contradictions(file)),
+              StartsWith("f.yaml:3:1: key 'admin': is the address of 'listen'"));
+}
+
+TEST(ConfigFile, WhatCannotBeReadIsSaidInALine) {
+  EXPECT_THROW(
+      {
+        try {
+          read_config_file("/nonexistent/f.yaml");
+        } catch (const std::runtime_error& error) {
+          EXPECT_STREQ(error.what(),
+                       "/nonexistent/f.yaml: cannot be read: No such file or directory");
+          throw;
+        }
+      },
+      std::runtime_error);
+  EXPECT_THROW(read_config_file("/tmp"), std::runtime_error);
+}
+
+TEST(ConfigFile, TheExampleIsValid) {
+  const std::string here = __FILE__;
+  const std::string root = here.substr(0, here.rfind("tests/tools/"));
+  const auto file = read_config_file(root + "examples/sidecar.yaml");
+  EXPECT_EQ(describe_faults("sidecar.yaml", file.faults), "");
+  EXPECT_THAT(place_contradictions(file), IsEmpty());
+  EXPECT_TRUE(file.config.limit && file.config.upstream);
+}
+
+}  // namespace
+}  // namespace loadline::tools

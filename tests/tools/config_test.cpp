@@ -1,0 +1,238 @@
+#include "config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace loadline::tools {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using Values = std::vector<std::string>;
+
+struct Samples {
+  Values good;
+  Values bad;
+};
+
+// What breaks out of a configuration that pastes it in unquoted, or is read differently by nginx.
+const Values kHostile{"\"",     "'",  "a;b", "a b", "a\nb", "$host",
+                      "a}",     "{",  "#",   "\\",  "a\rb", std::string("a\0b", 3),
+                      "8080;#", "1;", " 1",  "1 ",  "\x7f", "`id`"};
+
+const std::map<std::string_view, Samples>& samples() {
+  static const std::map<std::string_view, Samples> all{
+      {"listen",
+       {{"8080", "0.0.0.0:80", "[::1]:8080"}, {"0", "65536", "host:80", "::1:80", "off"}}},
+      {"upstream",
+       {{"http://127.0.0.1:9000", "http://h", "https://h:8443", "h:1", "9000", "http://[::1]:90",
+         "unix:/run/app.sock", "http://h:9000/", "my_app:3000"},
+        {"http://h/x", "http://h:9000/x", "ftp://h", "h", "http://", "http://h:0", "http://h:99999",
+         "unix:relative", "unix:/a b", "unix:/a:/b", "http://u:p@h", "http://[::1", "h:9000/",
+         std::string("http://[::1\0;x]:1", 17)}}},
+      {"upstream_ca", {{"system", "off", "/etc/ca.pem"}, {"a$b"}}},
+      {"upstream_name", {{"off", "api.example.com"}, {"a/b", "-x", "a:1"}}},
+      {"limit",
+       {{"1", "64", "1000000"}, {"0", "1000001", "abc", "-1", "1.5", "0x10", "1e3", "+1"}}},
+      {"queue", {{"auto", "off", "1", "60000"}, {"0", "60001", "on", "many"}}},
+      {"wait", {{"1ms", "100ms", "1.5s", "1h"}, {"0", "100", "1.5ms", "2h", "-1s", "500us"}}},
+      {"classes", {{"critical", "a.b-c_d", "batch:80%"}, {"a:0%", "a:101%", "a:80", "a:", ":5%"}}},
+      {"default_class", {{"off", "critical"}, {"a/b", std::string(32, 'a')}}},
+      {"observe", {{"on", "off", "true", "false"}, {"yes", "1", "ON"}}},
+      {"exempt",
+       {{"/", "/healthz", "/a/b-c_d.e~f@g:h"},
+        {"healthz", "/a%2fb", "/a?b", "/a/../b", "/a/.", "/a*", "/a|b"}}},
+      {"deadline.default", {{"off", "1ms", "2s"}, {"0", "2", "2h"}}},
+      {"deadline.header", {{"off", "X-Deadline-Ms"}, {"Host", "connection", "X:Y", "X.Y"}}},
+      {"class_header", {{"off", "X-Class"}, {"HOST", "x-forwarded-for", "X/Y"}}},
+      {"trusted",
+       {{"10.0.0.0/8", "192.168.1.1", "fd00::/8", "::1"},
+        {"10.0.0.0/33", "::/129", "host", "10.0.0", "10.0.0.0/", "10.0.0.0/-1"}}},
+      {"reject.status", {{"400", "429", "503", "599"}, {"399", "600", "ok"}}},
+      {"reject.body", {{"", "busy\n", "{\"error\": \"busy\"}", "$5; it's \\ {}"}, {"\x1b[31m"}}},
+      {"reject.type",
+       {{"text/plain", "application/problem+json", "text/plain; charset=utf-8"},
+        {"text", "text/", "text/plain; q=1", "text/plain;"}}},
+      {"admin", {{"off", "8081", "0.0.0.0:8081"}, {"on", "0"}}},
+      {"metrics", {{"off", "9100"}, {"on", "0"}}},
+      {"workers", {{"auto", "1", "32"}, {"0", "33", "off"}}},
+      {"access_log", {{"off", "/var/log/a.log", "/dev/stdout", "a b"}, {"/log/$host"}}},
+      {"drain_timeout", {{"0", "30s", "1h"}, {"30", "2h", "off"}}}};
+  return all;
+}
+
+// These hold free text, which the generator quotes; blanks and more are theirs to have.
+bool is_free_text(std::string_view key) {
+  return key == "reject.body" || key == "access_log" || key == "upstream_ca";
+}
+
+TEST(ConfigKeys, EachHasSamples) {
+  for (const ConfigKey& key : config_keys()) {
+    EXPECT_TRUE(samples().contains(key.name)) << key.name;
+  }
+}
+
+TEST(ConfigKeys, TakeWhatIsAllowed) {
+  for (const auto& [name, sample] : samples()) {
+    for (const std::string& value : sample.good) {
+      Config config = default_config();
+      EXPECT_TRUE(find_config_key(name)->set(config, value)) << name << " = " << value;
+    }
+  }
+}
+
+TEST(ConfigKeys, RefuseWhatIsNot) {
+  for (const auto& [name, sample] : samples()) {
+    for (const std::string& value : sample.bad) {
+      Config config = default_config();
+      EXPECT_FALSE(find_config_key(name)->set(config, value)) << name << " = " << value;
+    }
+  }
+}
+
+TEST(ConfigKeys, RefuseWhatWouldBreakOutOfNginx) {
+  for (const ConfigKey& key : config_keys()) {
+    for (const std::string& value : kHostile) {
+      Config config = default_config();
+      if (!is_free_text(key.name)) {
+        EXPECT_FALSE(key.set(config, value)) << key.name << " = " << value;
+      }
+    }
+  }
+}
+
+TEST(ConfigKeys, DefaultsAreAllowed) {
+  const Config config = default_config();
+  EXPECT_EQ(config.listen->address, "127.0.0.1");
+  EXPECT_EQ(config.listen->port, 8080);
+  EXPECT_EQ(config.queue, "auto");
+  EXPECT_EQ(config.wait, milliseconds(100));
+  EXPECT_THAT(config.exempt, ElementsAre("/healthz", "/livez", "/readyz"));
+  EXPECT_EQ(config.class_header, "X-Request-Criticality");
+  EXPECT_EQ(config.deadline_header, "");
+  EXPECT_EQ(config.reject_status, 503u);
+  EXPECT_EQ(config.reject_body, "overloaded\n");
+  EXPECT_EQ(config.drain_timeout, seconds(30));
+  EXPECT_FALSE(config.limit);
+  EXPECT_FALSE(config.upstream);
+  EXPECT_FALSE(config.admin);
+  EXPECT_FALSE(config.metrics);
+}
+
+TEST(ConfigKeys, AListReplacesItsDefault) {
+  Config config = default_config();
+  EXPECT_FALSE(give(config, *find_config_key("exempt"), Values{"/a", "/b"}));
+  EXPECT_THAT(config.exempt, ElementsAre("/a", "/b"));
+  EXPECT_FALSE(give(config, *find_config_key("exempt"), Values{"off"}));
+  EXPECT_THAT(config.exempt, IsEmpty());
+}
+
+TEST(ConfigKeys, AFaultShowsTheValueAndWhatIsAllowed) {
+  Config config = default_config();
+  EXPECT_EQ(give(config, *find_config_key("limit"), Values{"abc"}),
+            "value 'abc': allowed is a whole number from 1 to 1000000");
+  EXPECT_THAT(*give(config, *find_config_key("limit"), Values{"a\n\x1b"}),
+              HasSubstr("'a\\x0a\\x1b'"));
+}
+
+TEST(Upstream, IsWrittenAsNginxAndPeopleWantIt) {
+  const auto v6 = parse_upstream("https://[::1]");
+  EXPECT_EQ(v6->endpoint(), "[::1]:443");
+  EXPECT_EQ(v6->text(), "https://[::1]:443");
+  EXPECT_EQ(v6->authority(), "[::1]");
+  const auto port = parse_upstream("9000");
+  EXPECT_EQ(port->text(), "http://127.0.0.1:9000");
+  const auto socket = parse_upstream("unix:/run/app.sock");
+  EXPECT_EQ(socket->endpoint(), "unix:/run/app.sock");
+  EXPECT_EQ(socket->authority(), "localhost");
+}
+
+TEST(Networks, LoseTheirHostBits) {
+  EXPECT_EQ(parse_network("10.1.2.3/8"), "10.0.0.0/8");
+  EXPECT_EQ(parse_network("10.1.2.3/31"), "10.1.2.2/31");
+  EXPECT_EQ(parse_network("10.1.2.3/0"), "0.0.0.0/0");
+  EXPECT_EQ(parse_network("fd12:3456::1/20"), "fd12:3000::/20");
+  EXPECT_EQ(parse_network("10.1.2.3"), "10.1.2.3");
+}
+
+Config valid_config() {
+  Config config = default_config();
+  config.limit = 64;
+  config.upstream = parse_upstream("http://127.0.0.1:9000");
+  return config;
+}
+
+std::string first_contradiction(const Config& config) {
+  const auto faults = find_contradictions(config);
+  return faults.empty() ? "" : std::string(faults[0].key) + ": " + faults[0].text;
+}
+
+TEST(Contradictions, AreNotInAPlainConfiguration) {
+  EXPECT_THAT(find_contradictions(valid_config()), IsEmpty());
+  EXPECT_THAT(find_contradictions(default_config()), IsEmpty());
+}
+
+TEST(Contradictions, OneAddressForTwo) {
+  Config config = valid_config();
+  config.admin = config.listen;
+  EXPECT_THAT(first_contradiction(config), HasSubstr("admin: is the address of 'listen'"));
+  config = valid_config();
+  config.admin = config.metrics = ListenAddress{"127.0.0.1", 8081};
+  EXPECT_THAT(first_contradiction(config), HasSubstr("metrics: is the address of 'admin'"));
+}
+
+TEST(Contradictions, AServiceThatIsTheSidecar) {
+  Config config = valid_config();
+  config.upstream = parse_upstream("http://127.0.0.1:8080");
+  EXPECT_THAT(first_contradiction(config), HasSubstr("circles"));
+}
+
+TEST(Contradictions, Classes) {
+  Config config = valid_config();
+  config.default_class = "batch";
+  EXPECT_THAT(first_contradiction(config), HasSubstr("default_class: value 'batch'"));
+  config.classes = {{"api", 0}, {"batch", 50}};
+  EXPECT_EQ(first_contradiction(config), "");
+  config.classes.push_back({"api", 0});
+  EXPECT_THAT(first_contradiction(config), HasSubstr("'api' is there twice"));
+  config.classes = std::vector<ClassSetting>(9);
+  for (std::size_t i = 0; i < 9; ++i) {
+    config.classes[i].name = std::string(1, static_cast<char>('a' + i));
+  }
+  EXPECT_THAT(first_contradiction(config), HasSubstr("9 classes: allowed are up to 8"));
+}
+
+TEST(Contradictions, TlsToAnAddressHasNoNameToVerify) {
+  Config config = valid_config();
+  config.upstream = parse_upstream("https://10.0.0.1");
+  EXPECT_THAT(first_contradiction(config), HasSubstr("cannot be verified"));
+  config.upstream_name = "api.internal";
+  EXPECT_EQ(first_contradiction(config), "");
+  config.upstream_name.clear();
+  config.upstream_ca = "off";
+  EXPECT_EQ(first_contradiction(config), "");
+}
+
+// The reference page holds the table as `loadline check --keys` prints it.
+TEST(ConfigurationPage, HasTheTable) {
+  const std::string here = __FILE__;
+  const std::string root = here.substr(0, here.rfind("tests/tools/"));
+  std::ifstream stream(root + "docs/configuration.md");
+  const std::string page{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  EXPECT_NE(page.find(config_table()), std::string::npos)
+      << "put the output of `loadline check --keys` into docs/configuration.md:\n"
+      << config_table();
+}
+
+}  // namespace
+}  // namespace loadline::tools
