@@ -158,24 +158,9 @@ void add_request(CLI::App& app, LoadOptions& load) {
   app.add_option("--class-header", load.class_header, "Under this name")
       ->type_name("NAME")
       ->capture_default_str();
-  app.add_option("--method", load.method, "Request method")
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_method(app, load.method);
   add_size(app, "--body", load.body_bytes, "Size of the request body");
-  app.add_option_function<std::vector<std::string>>(
-         "--header",
-         [&load](const std::vector<std::string>& texts) {
-           for (const auto& text : texts) {
-             const auto field = parse_header(text);
-             if (!field) {
-               refuse_value("--header", text, kHeaderForm);
-             }
-             load.headers.push_back(*field);
-           }
-         },
-         "Header to send; may be repeated")
-      ->type_name("'NAME: VALUE'")
-      ->allow_extra_args(false);
+  add_headers(app, load.headers);
   add_choice(app, "--retries", load.retries,
              {{"off", Retries::off}, {"now", Retries::now}, {"backoff", Retries::backoff}},
              "After a timeout, an error, 429 or 5xx. backoff: after a random time up to 100 ms, "

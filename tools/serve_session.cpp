@@ -64,7 +64,7 @@ void Session::start() {
 }
 
 void Session::wait_for_input() {
-  if (closed_ || left_ || unread_.size() >= kMaxUnread) {
+  if (closed_ || unread_.size() >= kMaxUnread) {
     return;
   }
   socket_.async_wait(Tcp::socket::wait_read, [self = shared_from_this()](const error_code& error) {
@@ -81,20 +81,19 @@ void Session::on_input() {
   error_code error;
   const auto count = socket_.read_some(boost::asio::buffer(shared_.scratch), error);
   if (error && error != boost::asio::error::would_block) {
-    return on_left(error);
+    return on_left();
   }
   unread_.append(shared_.scratch.data(), count);
   advance();
   wait_for_input();
 }
 
-// The work goes on: a service does not know what to undo. Who only closed its sending side still
-// gets the answer, if there is someone to take it.
-void Session::on_left(const error_code&) {
+// The work goes on, as a service does not know what to undo; only the connection is given back, or
+// a storm of callers who leave would use up the file descriptors. Who closes only its sending side
+// is taken to have left as well, as nginx takes it.
+void Session::on_left() {
   left_ = true;
-  if (!answering_) {
-    close();
-  }
+  close();
 }
 
 void Session::advance() {
@@ -128,7 +127,7 @@ void Session::finish_request() {
   answering_ = false;
   output_.clear();
   stream_.reset();
-  if (!keep_alive_ || left_) {
+  if (!keep_alive_) {
     return close();
   }
   const bool was_full = unread_.size() >= kMaxUnread;

@@ -36,7 +36,7 @@ class Session final : public Caller, public std::enable_shared_from_this<Session
   // caller's leaving is seen.
   void wait_for_input();
   void on_input();
-  void on_left(const boost::system::error_code& error);
+  void on_left();
   void advance();
   void finish_request();
 

@@ -77,6 +77,39 @@ CLI::Option* add_listen(CLI::App& app, const std::string& name, ListenAddress& t
       ->type_name("[ADDR:]PORT");
 }
 
+CLI::Option* add_headers(CLI::App& app, std::vector<HeaderField>& target) {
+  return app
+      .add_option_function<std::vector<std::string>>(
+          "--header",
+          [&target](const std::vector<std::string>& texts) {
+            for (const auto& text : texts) {
+              const auto field = parse_header(text);
+              if (!field) {
+                refuse_value("--header", text, kHeaderForm);
+              }
+              target.push_back(*field);
+            }
+          },
+          "Header to send; may be repeated")
+      ->type_name("'NAME: VALUE'")
+      ->allow_extra_args(false);
+}
+
+CLI::Option* add_method(CLI::App& app, std::string& target) {
+  return app
+      .add_option_function<std::string>(
+          "--method",
+          [&target](const std::string& text) {
+            if (!is_method(text) || text == "CONNECT") {
+              refuse_value("--method", text, "a method such as GET or POST");
+            }
+            target = text;
+          },
+          "Request method")
+      ->type_name("NAME")
+      ->default_str(target);
+}
+
 CLI::Option* add_url(CLI::App& app, Url& target, const std::string& help) {
   return app
       .add_option_function<std::string>(

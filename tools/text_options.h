@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "net_http.h"
 #include "text.h"
 
 namespace loadline::tools {
@@ -58,6 +59,9 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, Value& target,
       ->default_str(now);
 }
 
+// --header 'NAME: VALUE', which may be repeated, and --method NAME.
+CLI::Option* add_headers(CLI::App& app, std::vector<HeaderField>& target);
+CLI::Option* add_method(CLI::App& app, std::string& target);
 // A required positional argument.
 CLI::Option* add_url(CLI::App& app, Url& target, const std::string& help);
 
