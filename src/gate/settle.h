@@ -20,7 +20,7 @@ bool BasicGate<Sync>::owns(Participant who, Ticket ticket) noexcept {
 template <class Sync>
 bool BasicGate<Sync>::abandoned(std::uint32_t index) const noexcept {
   const TicketAt& ticket = tickets_[index];
-  return ticket.abandoned.load(std::memory_order_relaxed) ==
+  return ticket.abandoned.load(std::memory_order_acquire) ==
          ticket.generation.load(std::memory_order_relaxed);
 }
 
@@ -122,8 +122,9 @@ Signals BasicGate<Sync>::cancel(Participant who, Ticket ticket, Instant now) noe
     return {};
   }
   TicketAt& at = tickets_[ticket.index];
-  at.abandoned.store(ticket.generation, std::memory_order_relaxed);
   detail::add_alone(slot(who).cancelled[at.importance], 1U);
+  // From here on it may be dropped, and used again, by whoever holds the mutex.
+  at.abandoned.store(ticket.generation, std::memory_order_release);
   Signals signals;
   bool more = false;
   {
@@ -131,7 +132,10 @@ Signals BasicGate<Sync>::cancel(Participant who, Ticket ticket, Instant now) noe
     if (!section.held()) {
       return signals;
     }
-    drop(ticket.index);
+    // Between the mark and the mutex, somebody may have dropped it, and somebody else may wait there.
+    if (owns(who, ticket)) {
+      drop(ticket.index);
+    }
     more = dispatch(section.now(), signals);
   }
   if (more) {
