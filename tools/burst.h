@@ -18,21 +18,21 @@
 namespace loadline::tools {
 
 struct BurstOptions {
-  Url url;
+  Url url = {};
   unsigned count = 10;
   std::chrono::nanoseconds timeout = std::chrono::seconds{10};  // to connect, and then to answer
   std::string method = "GET";
-  std::vector<HeaderField> headers;
+  std::vector<HeaderField> headers = {};
   bool allow_remote = false;
 };
 
 // What became of one request.
 struct BurstAnswer {
-  int status = 0;       // 0: no answer
-  std::string failure;  // why not: timeout, reset, closed_early, malformed, or not connected
+  int status = 0;            // 0: no answer
+  std::string failure = {};  // why not: timeout, reset, closed_early, malformed, or not connected
   std::chrono::nanoseconds time{};  // since the requests were written
   std::uint64_t body_bytes = 0;
-  std::optional<std::uint32_t> retry_after;  // seconds
+  std::optional<std::uint32_t> retry_after = {};  // seconds
 
   bool connected = false;
   int slice() const;  // which 100 ms of the burst it ended in, from 0

@@ -48,9 +48,9 @@ enum class Arrivals { poisson, fixed };
 enum class Retries { off, now, backoff };
 
 struct LoadOptions {
-  Url url;
+  Url url = {};
 
-  std::vector<RateStep> rate;  // ascending; empty: no steady stream, only bursts
+  std::vector<RateStep> rate = {};  // ascending; empty: no steady stream, only bursts
   Arrivals arrivals = Arrivals::poisson;
   std::uint64_t burst_size = 0;  // 0: no bursts
   std::chrono::nanoseconds burst_every{};
@@ -65,9 +65,9 @@ struct LoadOptions {
   // Patience of each attempt, from when it was due. Then the connection is closed with RST.
   std::chrono::nanoseconds timeout = std::chrono::seconds{1};
 
-  std::optional<std::chrono::nanoseconds> deadline;  // sent as whole milliseconds, at least 1
+  std::optional<std::chrono::nanoseconds> deadline = {};  // sent as whole milliseconds, at least 1
   std::string deadline_header = "X-Request-Timeout-Ms";
-  std::vector<ClassShare> classes;  // empty: no class is sent
+  std::vector<ClassShare> classes = {};  // empty: no class is sent
   std::string class_header = "X-Request-Criticality";
 
   Retries retries = Retries::off;
@@ -75,7 +75,7 @@ struct LoadOptions {
 
   std::string method = "GET";
   std::uint64_t body_bytes = 0;
-  std::vector<HeaderField> headers;
+  std::vector<HeaderField> headers = {};
 
   std::uint64_t seed = 1;
   unsigned threads = 1;

@@ -84,6 +84,12 @@ int run(const LoadCommand& command) {
     write_json_file(command.json_file, json);
   }
   fmt::print("{}\n", command.json ? json : to_table(report, command.load));
+  const auto refused = report.total.errors.find("refused");
+  if (refused != report.total.errors.end() && refused->second == report.total.offered) {
+    fmt::print(stderr, "loadline load: nothing listens at {}: all connections were refused\n",
+               command.load.url.authority());
+    return kFailed;
+  }
   if (report.starved && !command.allow_starved) {
     fmt::print(stderr, "loadline load: the generator could not keep up: {}\n", report.why);
     return kFailed;

@@ -30,7 +30,7 @@ namespace loadline::tools {
 enum class Distribution { fixed, exponential, lognormal };
 
 struct ServiceOptions {
-  ListenAddress listen;
+  ListenAddress listen = {};
   unsigned workers = 4;
   std::chrono::nanoseconds service_time = std::chrono::milliseconds{20};  // mean
   Distribution distribution = Distribution::fixed;
