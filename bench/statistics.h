@@ -21,6 +21,9 @@ struct Spread {
   double q1 = 0;
   double q3 = 0;
   double max = 0;
+
+  // Enough samples for the interval to be what it says.
+  [[nodiscard]] bool has_interval() const noexcept { return count >= 6; }
 };
 
 // Of at least one sample; throws std::invalid_argument without any.

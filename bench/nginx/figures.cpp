@@ -78,7 +78,8 @@ Figure goal(const std::string& name, const std::string& ours, const std::string&
             const bool holds = spread.median <= at_most;
             line["goal"] = at_most;
             line["holds"] = holds;
-            line["certain"] = holds ? spread.median_high <= at_most : spread.median_low > at_most;
+            line["certain"] = spread.has_interval() &&
+                              (holds ? spread.median_high <= at_most : spread.median_low > at_most);
             add_variants(line, samples, {ours, base});
             return Verdict{.line = line, .missed = !holds};
           }};
@@ -110,9 +111,9 @@ Verdict judge_logging(const Samples& samples) {
   const std::vector<double> admission = cost_of_logging("module_proxy");
   const Spread difference = spread_of(differences(rejection, admission));
   const char* verdict = "not told apart";
-  if (difference.median_high < 0) {
+  if (difference.has_interval() && difference.median_high < 0) {
     verdict = "less";
-  } else if (difference.median_low > 0) {
+  } else if (difference.has_interval() && difference.median_low > 0) {
     verdict = "more";
   }
   Json line{{"name", "logging_cost"},

@@ -43,6 +43,7 @@ TEST(Spread, EnclosesTheMedianWith95PercentConfidence) {
       samples.push_back(i);
     }
     const Spread spread = spread_of(samples);
+    EXPECT_EQ(spread.has_interval(), row.samples >= 6);
     EXPECT_DOUBLE_EQ(spread.median_low, row.left_out) << row.samples;
     EXPECT_DOUBLE_EQ(spread.median_high, row.samples - 1 - row.left_out) << row.samples;
   }
