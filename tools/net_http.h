@@ -1,13 +1,13 @@
 // The client's side of HTTP/1.1, as far as the generators need it.
 #pragma once
 
-#include <boost/beast/http/basic_parser.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "net_beast.h"
 #include "text.h"
 
 namespace loadline::tools {

@@ -1,12 +1,13 @@
 // Reads one request: everything of its head in order, and its body counted and thrown away.
 #pragma once
 
-#include <boost/beast/http/basic_parser.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "net_beast.h"
 
 namespace loadline::tools {
 

@@ -1,5 +1,6 @@
 // The demo service, asked over real connections on a free port.
 #include "serve.h"
+#include "net_beast.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
