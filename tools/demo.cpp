@@ -1,0 +1,171 @@
+// loadline demo: the same service under the same overload, without and with Loadline.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "demo_report.h"
+#include "demo_stage.h"
+
+namespace loadline::tools {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A queue has to grow past the callers' patience before an overload shows, and at 1.2x that takes
+// five seconds.
+struct Load {
+  double multiple;
+  std::chrono::seconds duration;
+  std::chrono::seconds warmup;
+};
+constexpr Load kLoads[] = {{0.8, 6s, 2s}, {1.2, 12s, 6s}, {3, 6s, 2s}, {10, 6s, 2s}};
+
+constexpr auto kPatience = 1s;
+constexpr unsigned kClosedCallers = 16;
+// At 10x, two thousand callers a second stay for a second each. Every one of them is a descriptor
+// of the generator and one of the service, both in this process.
+constexpr rlim_t kDescriptors = 6000;
+
+struct DemoOptions {
+  std::string json_file;
+};
+
+class Progress {
+ public:
+  void step(const std::string& what) { fmt::print(stderr, "[{}/{}] {}\n", ++done_, kSteps, what); }
+
+ private:
+  static constexpr std::size_t kSteps = 1 + 2 * std::size(kLoads);
+  std::size_t done_ = 0;
+};
+
+// One line when there are too few, and no way to get more.
+std::string too_few_descriptors() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur >= kDescriptors) {
+    return {};
+  }
+  return fmt::format(
+      "{} file descriptors are allowed, and the 10x run needs {}: raise the hard "
+      "limit (ulimit -Hn)",
+      limit.rlim_cur, kDescriptors);
+}
+
+double measure_capacity(DemoStage& stage) {
+  stage.prepare(false);
+  const LoadReport report = run_load(
+      {.url = stage.url(), .closed = kClosedCallers, .duration = 4s, .warmup = 1s, .timeout = 10s});
+  return report.goodput_per_second();
+}
+
+double in_ms(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+DemoRun summarize(const LoadReport& report, const ServiceStats& service) {
+  const Tally& window = report.window;
+  const auto share = [](std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+  };
+  return {.goodput = report.goodput_per_second(),
+          .p50_ms = in_ms(window.accepted_latency.percentile(50)),
+          .p99_ms = in_ms(window.accepted_latency.percentile(99)),
+          .rejected = share(window.rejected(), window.offered),
+          .p99_rejection_ms = in_ms(window.rejection_latency.percentile(99)),
+          .waste = share(service.abandoned, service.completed),
+          .generator_fault = report.starved ? report.why : ""};
+}
+
+DemoRun run_once(DemoStage& stage, const Load& load, double rate, bool gate_on) {
+  stage.prepare(gate_on);
+  const LoadReport report = run_load({.url = stage.url(),
+                                      .rate = {{0s, rate}},
+                                      .duration = load.duration,
+                                      .warmup = load.warmup,
+                                      .timeout = kPatience});
+  return summarize(report, stage.service_stats());
+}
+
+DemoReport measure(const DemoStage::Options& setup) {
+  Progress progress;
+  DemoStage stage(setup);
+  DemoReport report{
+      .workers = setup.workers, .service_ms = in_ms(setup.service_time), .limit = setup.limit};
+  progress.step(fmt::format("capacity: {} callers, each asking again as soon as it is answered",
+                            kClosedCallers));
+  report.capacity = measure_capacity(stage);
+  for (const Load& load : kLoads) {
+    const double rate = load.multiple * report.capacity;
+    DemoRow row{.load = load.multiple, .rate = rate};
+    progress.step(fmt::format("{}x of {:.0f}/s for {}, gate off", load.multiple, report.capacity,
+                              load.duration));
+    row.bare = run_once(stage, load, rate, false);
+    progress.step(fmt::format("{}x of {:.0f}/s for {}, gate on", load.multiple, report.capacity,
+                              load.duration));
+    row.guarded = run_once(stage, load, rate, true);
+    report.rows.push_back(row);
+  }
+  return report;
+}
+
+void explain(const DemoReport& report) {
+  fmt::print(
+      "\nA service of {} workers x {:.0f} ms (measured: {:.0f}/s), callers who give up after 1 s.\n"
+      "\"bare\" is the same nginx with the gate off, \"guarded\" the gate with limit {} and its "
+      "defaults.\n\n{}\n"
+      "goodput: answers within the caller's patience. waste: work for callers who had left.\n\n",
+      report.workers, report.service_ms, report.capacity, report.limit, demo_table(report));
+}
+
+bool write_json(const std::string& path, const DemoReport& report) {
+  std::ofstream file(path);
+  file << demo_json(report).dump(2) << '\n';
+  file.flush();
+  if (!file) {
+    fmt::print(stderr, "loadline: cannot write {}\n", path);
+  }
+  return static_cast<bool>(file);
+}
+
+int demo(const DemoOptions& options) {
+  if (const std::string few = too_few_descriptors(); !few.empty()) {
+    fmt::print(stderr, "loadline: {}\n", few);
+    return kFailed;
+  }
+  const DemoReport report = measure({});
+  explain(report);
+  bool held = options.json_file.empty() || write_json(options.json_file, report);
+  for (const std::string& fault : demo_faults(report)) {
+    fmt::print(stderr, "loadline: {}\n", fault);
+    held = false;
+  }
+  fmt::print(
+      "In front of a service of yours, on port 9000:\n\n"
+      "  build/bin/loadline run --limit 64 --upstream http://127.0.0.1:9000\n\n");
+  return held ? kOk : kFailed;
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app, Action& chosen) {
+  const auto options = std::make_shared<DemoOptions>();
+  CLI::App* command = app.add_subcommand(
+      "demo", "Overload a service without and with Loadline, and show the difference");
+  command->footer(
+      "Takes about 80 seconds and two cores. Exit code 0 only if at every overload the guarded "
+      "goodput is\nat least 0.97 of the capacity and the bare one at most 0.2.");
+  command->add_option("--json", options->json_file, "Write the same numbers to FILE")
+      ->option_text("FILE");
+  command->callback([options, &chosen] { chosen = [options] { return demo(*options); }; });
+}
+
+}  // namespace loadline::tools
