@@ -66,7 +66,8 @@ ngx_int_t wait(const Question& question, const Offer& offer) noexcept {
   return hold(*state, offer.start_by, question.now);
 }
 
-ngx_int_t turn_away(const Question& question, const Offer& offer, const LocationConf& conf) noexcept {
+ngx_int_t turn_away(const Question& question, const Offer& offer,
+                    const LocationConf& conf) noexcept {
   // error_page may send the request through here once more.
   const Keep keep = conf.error_page ? Keep::until_the_end : Keep::for_this_pass;
   RequestState* state = make_state(question, keep, Standing::rejected);
@@ -83,7 +84,8 @@ ngx_int_t ask(ngx_http_request_t* r, const LocationConf& conf) noexcept {
   const Instant now = monotonic_now();
   const Question question{r, hosted, read_claims(r, conf, now), now};
   if (!hosted.seat.valid()) {
-    return fail_open(question, hosted.gate.valid() ? "this worker has no seat" : "its zone is of no use");
+    return fail_open(question,
+                     hosted.gate.valid() ? "this worker has no seat" : "its zone is of no use");
   }
   Request request;
   request.importance = question.claims.importance;

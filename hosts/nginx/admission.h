@@ -1,7 +1,7 @@
 // Where a request meets its gate.
 //
-// The way of a request: admission.cpp asks; claims.cpp says as what; hold.cpp lets it wait; reject.cpp
-// turns it away; request.cpp and release.cpp give its slot back.
+// The way of a request: admission.cpp asks; claims.cpp says as what; hold.cpp lets it wait;
+// reject.cpp turns it away; request.cpp and release.cpp give its slot back.
 #pragma once
 
 #include "ngx.h"

@@ -35,7 +35,8 @@ void see(HeaderClaims& claims, const ngx_table_elt_t& header, const LocationConf
 
 HeaderClaims read_headers(const ngx_http_request_t* r, const LocationConf& conf) noexcept {
   HeaderClaims claims;
-  for (const ngx_list_part_t* part = &r->headers_in.headers.part; part != nullptr; part = part->next) {
+  for (const ngx_list_part_t* part = &r->headers_in.headers.part; part != nullptr;
+       part = part->next) {
     const auto* headers = static_cast<const ngx_table_elt_t*>(part->elts);
     for (ngx_uint_t i = 0; i < part->nelts; ++i) {
       see(claims, headers[i], conf);
@@ -100,6 +101,12 @@ Duration age_of(const ngx_http_request_t* r) noexcept {
   return Duration::millis(std::clamp(age, std::int64_t{0}, kOldest));
 }
 
+// The age is known to the millisecond, so that less than one left is nothing left.
+Instant deadline_after(Duration given, Duration age, Instant now) noexcept {
+  const Duration left = given - age;
+  return left < Duration::millis(1) ? now : now + left;
+}
+
 }  // namespace
 
 Claims read_claims(ngx_http_request_t* r, const LocationConf& conf, Instant now) noexcept {
@@ -112,9 +119,8 @@ Claims read_claims(ngx_http_request_t* r, const LocationConf& conf, Instant now)
     conf.gate->shared->malformed_headers.fetch_add(malformed, std::memory_order_relaxed);
   }
   Claims result{believed_class(own, claims, trusted), Instant::never()};
-  const std::optional<Duration> left = believed_time(time, claims, trusted);
-  if (left && *left < Duration::max()) {
-    result.deadline = now - age_of(r) + *left;
+  if (const auto given = believed_time(time, claims, trusted); given && *given < Duration::max()) {
+    result.deadline = deadline_after(*given, age_of(r), now);
   }
   return result;
 }

@@ -1,4 +1,5 @@
-// What one request is judged as: its class and its deadline, from the configuration and from headers.
+// What one request is judged as: its class and its deadline, from the configuration and from
+// headers.
 #pragma once
 
 #include "conf.h"

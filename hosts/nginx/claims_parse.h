@@ -1,9 +1,9 @@
 // What a request may claim about itself in headers: how it is read, and how far it is believed.
 //
-// Nothing here knows nginx, so that every rule is tested by itself (tests/nginx). A value that is not
-// well-formed is ignored and counted; of several values the most modest counts: the least important
-// class, the shortest time. Clocks of other machines are never compared with ours: all times are
-// relative ("what is left").
+// Nothing here knows nginx, so that every rule is tested by itself (tests/nginx). A value that is
+// not well-formed is ignored and counted; of several values the most modest counts: the least
+// important class, the shortest time. Clocks of other machines are never compared with ours: all
+// times are relative ("what is left").
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ class HeaderClaims {
   std::uint32_t malformed_ = 0;
 };
 
-// The class a request is judged as. `own` is what it would be without headers. A trusted peer decides;
-// another may only make its request less important, since everyone would claim the most.
+// The class a request is judged as. `own` is what it would be without headers. A trusted peer
+// decides; another may only make its request less important, since everyone would claim the most.
 std::uint8_t believed_class(std::uint8_t own, const HeaderClaims& claims, bool trusted) noexcept;
 
 // The time it is given, counted from its first byte; none: no deadline. `own` is the operator's. A

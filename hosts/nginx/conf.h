@@ -11,8 +11,8 @@ namespace loadline::ngx {
 struct ZoneHead;
 struct RequestState;
 
-// One `loadline_gate`. It belongs to one configuration (nginx's cycle); the gate itself lies in shared
-// memory and outlives it.
+// One `loadline_gate`. It belongs to one configuration (nginx's cycle); the gate itself lies in
+// shared memory and outlives it.
 struct HostedGate {
   // From the file. A gate may be mentioned before it is defined; `file` and `line` say where.
   ngx_str_t name{};
@@ -36,7 +36,7 @@ struct HostedGate {
 };
 
 struct MainConf {
-  ngx_array_t gates{};  // of HostedGate*
+  ngx_array_t gates{};                         // of HostedGate*
   ngx_uint_t log_level = NGX_CONF_UNSET_UINT;  // 0: no summary line
   ngx_msec_t log_interval = NGX_CONF_UNSET_MSEC;
 };
@@ -54,9 +54,9 @@ struct LocationConf {
   HostedGate* gate = nullptr;  // null: off
   ngx_http_complex_value_t* class_value = nullptr;
   ngx_http_complex_value_t* deadline_value = nullptr;
-  int fixed_class = -1;              // where class_value is a constant
-  Duration fixed_deadline{};         // where deadline_value is a constant; 0: none
-  ngx_str_t file{};                  // of the `loadline` directive, for errors found at merge
+  int fixed_class = -1;       // where class_value is a constant
+  Duration fixed_deadline{};  // where deadline_value is a constant; 0: none
+  ngx_str_t file{};           // of the `loadline` directive, for errors found at merge
   ngx_uint_t line = 0;
 
   ngx_flag_t observe = NGX_CONF_UNSET;

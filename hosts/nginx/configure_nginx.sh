@@ -12,6 +12,7 @@ build_directory=$2
 
 mkdir -p "$build_directory"
 cd "$source_directory"
+# shellcheck source=/dev/null
 . ./conf_flags
 ./configure --with-cc-opt=-fPIC "${NGX_CONF_FLAGS[@]}" --builddir="$build_directory" \
   >"$build_directory/configure.log" 2>&1 || {

@@ -41,9 +41,9 @@ class Refusal {
 
 HostedGate* find_gate(const MainConf& conf, std::string_view name) noexcept {
   const Gates gates = gates_of(conf);
-  auto** const found = std::find_if(gates.begin(), gates.end(), [name](const HostedGate* candidate) {
-    return view(candidate->name) == name;
-  });
+  auto** const found =
+      std::find_if(gates.begin(), gates.end(),
+                   [name](const HostedGate* candidate) { return view(candidate->name) == name; });
   return found == gates.end() ? nullptr : *found;
 }
 
@@ -106,8 +106,8 @@ Change read_change(ngx_http_request_t* r, const MainConf& conf, Refusal& refusal
   for (u_char* at = r->args.data; at < end && !refusal.any();) {
     u_char* const stop = std::find(at, end, '&');
     u_char* const equal = std::find(at, stop, '=');
-    read_argument(part(at, equal), equal == stop ? ngx_str_t{} : part(equal + 1, stop), conf, change,
-                  refusal);
+    read_argument(part(at, equal), equal == stop ? ngx_str_t{} : part(equal + 1, stop), conf,
+                  change, refusal);
     at = stop == end ? end : stop + 1;
   }
   return change;

@@ -70,7 +70,8 @@ struct GateArguments {
 char* read_limit(ngx_conf_t* cf, ngx_str_t value, GateArguments& gate) noexcept {
   const ngx_int_t limit = ngx_atoi(value.data, value.len);
   if (limit < 1 || limit > ngx_int_t{kMaxLimit}) {
-    return refuse(cf, "invalid limit \"%V\" in \"loadline_gate\": must be a whole number from 1 to %uD",
+    return refuse(cf,
+                  "invalid limit \"%V\" in \"loadline_gate\": must be a whole number from 1 to %uD",
                   &value, kMaxLimit);
   }
   gate.hosted->policy.limit = static_cast<std::uint32_t>(limit);
@@ -103,7 +104,8 @@ char* read_wait(ngx_conf_t* cf, ngx_str_t value, GateArguments& gate) noexcept {
   constexpr ngx_int_t kLongest = 3'600'000;
   const ngx_int_t milliseconds = ngx_parse_time(&value, 0);
   if (milliseconds == NGX_ERROR || milliseconds < 1 || milliseconds > kLongest) {
-    return refuse(cf, "invalid wait \"%V\" in \"loadline_gate\": must be a time from 1ms to 1h", &value);
+    return refuse(cf, "invalid wait \"%V\" in \"loadline_gate\": must be a time from 1ms to 1h",
+                  &value);
   }
   gate.hosted->policy.wait_budget = Duration::millis(milliseconds);
   gate.wait_set = true;
@@ -122,22 +124,25 @@ char* read_class(ngx_conf_t* cf, ngx_str_t item, Policy& policy) noexcept {
     const ngx_int_t percent =
         has_sign ? ngx_atoi(digits, static_cast<std::size_t>(end - 1 - digits)) : NGX_ERROR;
     if (percent < 1 || percent > 100) {
-      return refuse(cf, "invalid share in class \"%V\" in \"loadline_gate\": must be from 1%% to 100%%",
+      return refuse(cf,
+                    "invalid share in class \"%V\" in \"loadline_gate\": must be from 1%% to 100%%",
                     &item);
     }
     share = static_cast<std::uint16_t>(percent * 10);
   }
   if (!is_name(name) || name.len > kMaxClassName) {
-    return refuse(cf,
-                  "invalid class name \"%V\" in \"loadline_gate\": must be 1 to %uD letters, digits, "
-                  "\"_\", \"-\" or \".\"",
-                  &name, kMaxClassName);
+    return refuse(
+        cf,
+        "invalid class name \"%V\" in \"loadline_gate\": must be 1 to %uD letters, digits, "
+        "\"_\", \"-\" or \".\"",
+        &name, kMaxClassName);
   }
   if (find_class_in_any_case(policy, view(name)) >= 0) {
     return refuse(cf, "duplicate class \"%V\" in \"loadline_gate\"", &name);
   }
   if (!add_class(policy, view(name), share)) {
-    return refuse(cf, "too many classes in \"loadline_gate\": at most %uD are allowed", kMaxClasses);
+    return refuse(cf, "too many classes in \"loadline_gate\": at most %uD are allowed",
+                  kMaxClasses);
   }
   return NGX_CONF_OK;
 }
@@ -201,10 +206,11 @@ char* read_gate_parameter(ngx_conf_t* cf, const ngx_str_t& argument, GateArgumen
   }
   const ngx_str_t default_name = after(argument, "default=");
   if (default_name.data == nullptr) {
-    return refuse(cf,
-                  "invalid parameter \"%V\" in \"loadline_gate\": limit=, queue=, wait=, classes= and "
-                  "default= are known",
-                  &argument);
+    return refuse(
+        cf,
+        "invalid parameter \"%V\" in \"loadline_gate\": limit=, queue=, wait=, classes= and "
+        "default= are known",
+        &argument);
   }
   gate.default_name = default_name;
   return NGX_CONF_OK;
@@ -212,7 +218,8 @@ char* read_gate_parameter(ngx_conf_t* cf, const ngx_str_t& argument, GateArgumen
 
 char* set_default_class(ngx_conf_t* cf, Policy& policy, ngx_str_t name) noexcept {
   const bool named = name.data != nullptr;
-  const int index = find_class_in_any_case(policy, named ? view(name) : std::string_view("critical"));
+  const int index =
+      find_class_in_any_case(policy, named ? view(name) : std::string_view("critical"));
   if (named && index < 0) {
     return refuse(cf, "unknown class \"%V\" in \"default=\" of \"loadline_gate\"", &name);
   }
@@ -239,9 +246,8 @@ char* finish_policy(ngx_conf_t* cf, GateArguments& gate) noexcept {
 }
 
 char* make_zone(ngx_conf_t* cf, HostedGate& hosted, std::size_t bytes) noexcept {
-  const std::uint32_t queue = hosted.policy.queue.kind == QueueSize::Kind::fixed
-                                  ? hosted.policy.queue.entries
-                                  : 1;
+  const std::uint32_t queue =
+      hosted.policy.queue.kind == QueueSize::Kind::fixed ? hosted.policy.queue.entries : 1;
   const std::size_t needed = zone_bytes_for(queue);
   if (bytes < needed || tickets_in_zone(bytes) < queue + Capacity::kSpareTickets) {
     return refuse(cf, "zone of \"loadline_gate %V\" is too small: %uz bytes, and %uzk are needed",
@@ -257,10 +263,11 @@ char* read_name_and_size(ngx_conf_t* cf, ngx_str_t& argument, ngx_str_t& name,
   u_char* const colon = std::find(argument.data, end, ':');
   name = {static_cast<std::size_t>(colon - argument.data), argument.data};
   if (!is_name(name) || name.len > kMaxGateName || view(name) == "off") {
-    return refuse(cf,
-                  "invalid gate name \"%V\" in \"loadline_gate\": must be 1 to %uz letters, digits, "
-                  "\"_\", \"-\" or \".\", and not \"off\"",
-                  &name, kMaxGateName);
+    return refuse(
+        cf,
+        "invalid gate name \"%V\" in \"loadline_gate\": must be 1 to %uz letters, digits, "
+        "\"_\", \"-\" or \".\", and not \"off\"",
+        &name, kMaxGateName);
   }
   ngx_str_t size{};
   if (colon != end) {
@@ -268,8 +275,9 @@ char* read_name_and_size(ngx_conf_t* cf, ngx_str_t& argument, ngx_str_t& name,
   }
   const ssize_t parsed = ngx_parse_size(&size);
   if (parsed == NGX_ERROR || size.len == 0) {
-    return refuse(cf, "invalid zone size in \"loadline_gate %V\": must be NAME:SIZE, as in \"api:256k\"",
-                  &argument);
+    return refuse(
+        cf, "invalid zone size in \"loadline_gate %V\": must be NAME:SIZE, as in \"api:256k\"",
+        &argument);
   }
   bytes = static_cast<std::size_t>(parsed);
   return NGX_CONF_OK;
@@ -306,8 +314,8 @@ char* set_gate(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
 // loadline ---------------------------------------------------------------------------------------
 
 ngx_http_complex_value_t* compile(ngx_conf_t* cf, ngx_str_t text) noexcept {
-  auto* value =
-      static_cast<ngx_http_complex_value_t*>(ngx_pcalloc(cf->pool, sizeof(ngx_http_complex_value_t)));
+  auto* value = static_cast<ngx_http_complex_value_t*>(
+      ngx_pcalloc(cf->pool, sizeof(ngx_http_complex_value_t)));
   if (value == nullptr) {
     return nullptr;
   }
@@ -335,11 +343,12 @@ char* set_loadline(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
   }
   location.gate_set = true;
   if (view(values[1]) == "off") {
-    return cf->args->nelts == 2 ? NGX_CONF_OK
-                                : refuse(cf, "\"loadline off\" takes no parameter, not \"%V\"", &values[2]);
+    return cf->args->nelts == 2
+               ? NGX_CONF_OK
+               : refuse(cf, "\"loadline off\" takes no parameter, not \"%V\"", &values[2]);
   }
-  auto& main = *static_cast<MainConf*>(
-      ngx_http_conf_get_module_main_conf(cf, ngx_http_loadline_module));
+  auto& main =
+      *static_cast<MainConf*>(ngx_http_conf_get_module_main_conf(cf, ngx_http_loadline_module));
   location.gate = mention(cf, main, values[1]);
   location.file = cf->conf_file->file.name;
   location.line = cf->conf_file->line;
@@ -355,8 +364,9 @@ char* set_loadline(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
     } else if (deadline_text.data != nullptr) {
       result = read_value(cf, deadline_text, location.deadline_value, "deadline");
     } else {
-      result = refuse(cf, "invalid parameter \"%V\" in \"loadline\": class= and deadline= are known",
-                      &values[i]);
+      result =
+          refuse(cf, "invalid parameter \"%V\" in \"loadline\": class= and deadline= are known",
+                 &values[i]);
     }
     if (result != NGX_CONF_OK) {
       return result;
@@ -389,15 +399,17 @@ char* fix_deadline(ngx_conf_t* cf, LocationConf& conf) noexcept {
   ngx_str_t text = conf.deadline_value->value;
   const ngx_int_t milliseconds = text.len == 0 ? 0 : ngx_parse_time(&text, 0);
   if (milliseconds == NGX_ERROR) {
-    return refuse(cf, "invalid deadline \"%V\" in \"loadline %V\" in %V:%ui: must be a time, as in 500ms",
-                  &text, &conf.gate->name, &conf.file, conf.line);
+    return refuse(
+        cf, "invalid deadline \"%V\" in \"loadline %V\" in %V:%ui: must be a time, as in 500ms",
+        &text, &conf.gate->name, &conf.file, conf.line);
   }
   conf.fixed_deadline = Duration::millis(milliseconds);
   conf.deadline_value = nullptr;
   return NGX_CONF_OK;
 }
 
-// The rest -----------------------------------------------------------------------------------------
+// The rest
+// -----------------------------------------------------------------------------------------
 
 HeaderName make_header_name(ngx_conf_t* cf, const ngx_str_t& text) noexcept {
   HeaderName name;
@@ -423,8 +435,8 @@ char* set_header(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
     return NGX_CONF_OK;
   }
   if (!is_name(text)) {
-    return refuse(cf, "invalid header name \"%V\" in \"%V\": must be letters, digits, \"_\", \"-\"", &text,
-                  &command->name);
+    return refuse(cf, "invalid header name \"%V\" in \"%V\": must be letters, digits, \"_\", \"-\"",
+                  &text, &command->name);
   }
   name = make_header_name(cf, text);
   return name.set ? NGX_CONF_OK : kError;
@@ -442,10 +454,11 @@ char* add_trusted(ngx_conf_t* cf, ngx_array_t& list, ngx_str_t& text) noexcept {
   }
   const ngx_int_t result = ngx_ptocidr(&text, cidr);
   if (result == NGX_ERROR) {
-    return refuse(cf,
-                  "invalid peer \"%V\" in \"loadline_trusted\": must be an address, a network as in "
-                  "10.0.0.0/8, or \"unix:\"",
-                  &text);
+    return refuse(
+        cf,
+        "invalid peer \"%V\" in \"loadline_trusted\": must be an address, a network as in "
+        "10.0.0.0/8, or \"unix:\"",
+        &text);
   }
   if (result == NGX_DONE) {
     ngx_conf_log_error(NGX_LOG_WARN, cf, 0, "low address bits of %V are meaningless", &text);
@@ -488,7 +501,7 @@ char* set_body(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
 }
 
 ngx_uint_t find_log_level(std::string_view name) noexcept {
-  constexpr std::string_view kLevels[] = {"emerg", "alert", "crit", "error",
+  constexpr std::string_view kLevels[] = {"emerg", "alert",  "crit", "error",
                                           "warn",  "notice", "info", "debug"};
   for (ngx_uint_t i = 0; i < std::size(kLevels); ++i) {
     if (kLevels[i] == name) {
@@ -506,10 +519,11 @@ char* set_log_level(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
   }
   main.log_level = find_log_level(view(values[1]));
   if (main.log_level == 0 && view(values[1]) != "off") {
-    return refuse(cf,
-                  "invalid level \"%V\" in \"loadline_log_level\": must be off, debug, info, notice, "
-                  "warn, error, crit, alert or emerg",
-                  &values[1]);
+    return refuse(
+        cf,
+        "invalid level \"%V\" in \"loadline_log_level\": must be off, debug, info, notice, "
+        "warn, error, crit, alert or emerg",
+        &values[1]);
   }
   if (cf->args->nelts == 2) {
     return NGX_CONF_OK;
@@ -517,9 +531,11 @@ char* set_log_level(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
   constexpr ngx_int_t kShortest = 1000;
   constexpr ngx_int_t kLongest = 3'600'000;
   ngx_str_t interval = after(values[2], "interval=");
-  const ngx_int_t milliseconds = interval.data == nullptr ? NGX_ERROR : ngx_parse_time(&interval, 0);
+  const ngx_int_t milliseconds =
+      interval.data == nullptr ? NGX_ERROR : ngx_parse_time(&interval, 0);
   if (milliseconds < kShortest || milliseconds > kLongest) {
-    return refuse(cf, "invalid \"%V\" in \"loadline_log_level\": must be interval=TIME, from 1s to 1h",
+    return refuse(cf,
+                  "invalid \"%V\" in \"loadline_log_level\": must be interval=TIME, from 1s to 1h",
                   &values[2]);
   }
   main.log_interval = static_cast<ngx_msec_t>(milliseconds);
@@ -535,7 +551,8 @@ char* set_page(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
   return NGX_CONF_OK;
 }
 
-void inherit_header(HeaderName& child, const HeaderName& parent, const HeaderName& otherwise) noexcept {
+void inherit_header(HeaderName& child, const HeaderName& parent,
+                    const HeaderName& otherwise) noexcept {
   if (!child.set) {
     child = parent.set ? parent : otherwise;
   }
@@ -568,8 +585,8 @@ char* check_reject_status(ngx_conf_t* cf, void*, void* data) noexcept {
   constexpr ngx_int_t kHighest = 599;
   const ngx_int_t status = *static_cast<ngx_int_t*>(data);
   if (status < kLowest || status > kHighest) {
-    return refuse(cf, "invalid status \"%i\" in \"loadline_reject_status\": must be from %i to %i", status,
-                  kLowest, kHighest);
+    return refuse(cf, "invalid status \"%i\" in \"loadline_reject_status\": must be from %i to %i",
+                  status, kLowest, kHighest);
   }
   return NGX_CONF_OK;
 }
@@ -599,8 +616,9 @@ char* init_main_conf(ngx_conf_t* cf, void* data) noexcept {
   }
   for (HostedGate* hosted : gates_of(conf)) {
     if (!hosted->defined) {
-      return refuse(cf, "unknown gate \"%V\" in \"loadline\" in %V:%ui: no \"loadline_gate %V:SIZE ...\"",
-                    &hosted->name, &hosted->file, hosted->line, &hosted->name);
+      return refuse(
+          cf, "unknown gate \"%V\" in \"loadline\" in %V:%ui: no \"loadline_gate %V:SIZE ...\"",
+          &hosted->name, &hosted->file, hosted->line, &hosted->name);
     }
   }
   return NGX_CONF_OK;
@@ -618,7 +636,8 @@ char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
   }
   ngx_conf_merge_value(conf.observe, previous.observe, 0);
   ngx_conf_merge_value(conf.error_page, previous.error_page, 0);
-  ngx_conf_merge_uint_value(conf.reject_status, previous.reject_status, NGX_HTTP_SERVICE_UNAVAILABLE);
+  ngx_conf_merge_uint_value(conf.reject_status, previous.reject_status,
+                            NGX_HTTP_SERVICE_UNAVAILABLE);
   inherit_header(conf.class_header, previous.class_header, default_class_header());
   inherit_header(conf.deadline_header, previous.deadline_header, HeaderName{});
   if (!conf.trusted_set) {
@@ -651,8 +670,8 @@ MainConf* main_conf(const ngx_cycle_t* cycle) noexcept {
 ngx_command_t commands[] = {
     {ngx_string("loadline_gate"), NGX_HTTP_MAIN_CONF | NGX_CONF_2MORE, set_gate,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
-    {ngx_string("loadline"), kEverywhere | NGX_CONF_TAKE123, set_loadline, NGX_HTTP_LOC_CONF_OFFSET, 0,
-     nullptr},
+    {ngx_string("loadline"), kEverywhere | NGX_CONF_TAKE123, set_loadline, NGX_HTTP_LOC_CONF_OFFSET,
+     0, nullptr},
     {ngx_string("loadline_observe"), kEverywhere | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, observe), nullptr},
     {ngx_string("loadline_class_header"), kEverywhere | NGX_CONF_TAKE1,
@@ -663,8 +682,8 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("loadline_reject_status"), kEverywhere | NGX_CONF_TAKE1, ngx_conf_set_num_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, reject_status), &reject_status_check},
-    {ngx_string("loadline_body"), kEverywhere | NGX_CONF_TAKE12, set_body, NGX_HTTP_LOC_CONF_OFFSET, 0,
-     nullptr},
+    {ngx_string("loadline_body"), kEverywhere | NGX_CONF_TAKE12, set_body, NGX_HTTP_LOC_CONF_OFFSET,
+     0, nullptr},
     {ngx_string("loadline_error_page"), kEverywhere | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, error_page), nullptr},
     {ngx_string("loadline_log_level"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE12, set_log_level,

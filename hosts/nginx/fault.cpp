@@ -15,8 +15,8 @@ void report_fault(HostedGate& hosted, const char* what) noexcept {
   const std::uint64_t faults = shared.faults.fetch_add(1, std::memory_order_relaxed) + 1;
   if (is_due(shared.next_fault_line, monotonic_now(), Duration::seconds(1))) {
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                  "loadline_gate \"%V\": a request passes ungated: %s (%uL so far)", &hosted.name, what,
-                  faults);
+                  "loadline_gate \"%V\": a request passes ungated: %s (%uL so far)", &hosted.name,
+                  what, faults);
   }
 }
 

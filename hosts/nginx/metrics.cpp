@@ -1,5 +1,5 @@
-// The state of all gates in the text format of Prometheus. All samples of a metric stand together, as
-// the format wants it, so each metric is one walk over the gates.
+// The state of all gates in the text format of Prometheus. All samples of a metric stand together,
+// as the format wants it, so each metric is one walk over the gates.
 #include "pages.h"
 #include "zone.h"
 
@@ -161,16 +161,19 @@ class Page {
               [](const Snapshot::Class& c) { return c.admitted; });
     per_reason("loadline_rejected_total", "Requests turned away.",
                [](const Snapshot::Class& c) { return c.rejected; });
-    per_class("loadline_cancelled_total", "counter", "Requests whose caller left while they waited.",
+    per_class("loadline_cancelled_total", "counter",
+              "Requests whose caller left while they waited.",
               [](const Snapshot::Class& c) { return c.cancelled; });
     per_reason("loadline_observed_total", "Requests admitted that would have been turned away.",
                [](const Snapshot::Class& c) { return c.observed; });
     per_gate("loadline_reclaimed_total", "counter", "Workers that died and were cleaned up after.",
              [](const Snapshot& s) { return s.reclaimed; });
-    per_zone("loadline_faults_total", "Requests that passed ungated for a fault of Loadline's own.",
-             [](const ZoneHead& z) -> const auto& { return z.faults; });
-    per_zone("loadline_malformed_headers_total", "Claims of requests that were malformed and ignored.",
-             [](const ZoneHead& z) -> const auto& { return z.malformed_headers; });
+    per_zone(
+        "loadline_faults_total", "Requests that passed ungated for a fault of Loadline's own.",
+        [](const ZoneHead& z) -> const auto& { return z.faults; });
+    per_zone(
+        "loadline_malformed_headers_total", "Claims of requests that were malformed and ignored.",
+        [](const ZoneHead& z) -> const auto& { return z.malformed_headers; });
   }
 
   void write_histograms() noexcept {
@@ -193,8 +196,8 @@ class Page {
     head("loadline_mode", "gauge", "1 for the mode the gate is in.");
     for (const Sample& sample : samples_) {
       for (const Mode mode : {Mode::on, Mode::observe, Mode::off}) {
-        out_ << "loadline_mode{gate=\"" << view(sample.hosted->name) << "\",mode=\"" << name_of(mode)
-             << "\"} " << std::uint64_t{sample.snapshot.mode == mode} << "\n";
+        out_ << "loadline_mode{gate=\"" << view(sample.hosted->name) << "\",mode=\""
+             << name_of(mode) << "\"} " << std::uint64_t{sample.snapshot.mode == mode} << "\n";
       }
     }
   }

@@ -44,7 +44,7 @@ ngx_http_module_t handler_context = {
 ngx_http_module_t filter_context = {
     nullptr,      // preconfiguration
     add_filters,  // postconfiguration
-    nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+    nullptr,     nullptr, nullptr, nullptr, nullptr, nullptr,
 };
 
 }  // namespace

@@ -1,13 +1,13 @@
 /*
- * What nginx looks up by name in a dynamic module. nginx's own build would write this file; ours does
- * not run it (see CMakeLists.txt), and the order below is a decision.
+ * What nginx looks up by name in a dynamic module. nginx's own build would write this file; ours
+ * does not run it (see CMakeLists.txt), and the order below is a decision.
  *
  * Handlers of a phase run in the reverse order of this list, so a module that stands before
- * limit_conn, limit_req and realip acts after all three: the peer's address is what realip made of it,
- * and a request that limit_req refuses or delays does not hold one of our slots meanwhile.
+ * limit_conn, limit_req and realip acts after all three: the peer's address is what realip made of
+ * it, and a request that limit_req refuses or delays does not hold one of our slots meanwhile.
  *
- * Filters registered from that place would be overwritten by nginx's own, which come later. Hence the
- * second module: it stands last, which is the top of the filter chain.
+ * Filters registered from that place would be overwritten by nginx's own, which come later. Hence
+ * the second module: it stands last, which is the top of the filter chain.
  */
 
 #include <ngx_config.h>

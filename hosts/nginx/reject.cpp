@@ -4,8 +4,8 @@ namespace loadline::ngx {
 namespace {
 
 // A client that waits for "100 Continue" will not send its body after this answer, yet nginx would
-// take the next request for it. So that connection is closed; every other is kept, since a client that
-// has to connect anew costs three times as much.
+// take the next request for it. So that connection is closed; every other is kept, since a client
+// that has to connect anew costs three times as much.
 void give_up_unsent_body(ngx_http_request_t* r) noexcept {
   const bool has_body = r->headers_in.content_length_n > 0 || r->headers_in.chunked;
   if (r->headers_in.expect != nullptr && has_body) {

@@ -16,8 +16,8 @@ RequestState* holder_of(ngx_http_request_t* r) noexcept {
   return state != nullptr && state->permit.held() ? state : nullptr;
 }
 
-// An upgraded connection may stay for hours, and is no longer a request. Its length says nothing about
-// service times.
+// An upgraded connection may stay for hours, and is no longer a request. Its length says nothing
+// about service times.
 ngx_int_t on_header(ngx_http_request_t* r) noexcept {
   if (r->headers_out.status == NGX_HTTP_SWITCHING_PROTOCOLS) {
     if (RequestState* state = holder_of(r)) {

@@ -30,15 +30,16 @@ struct RequestState {
   Duration waited{};
 };
 
-// How long a state must live. A rejection that we answer ourselves is the end of its request, so its
-// state needs no more than the request's memory; everything else must survive internal redirects,
-// which clear the request's contexts, and must be cleaned up whatever happens.
+// How long a state must live. A rejection that we answer ourselves is the end of its request, so
+// its state needs no more than the request's memory; everything else must survive internal
+// redirects, which clear the request's contexts, and must be cleaned up whatever happens.
 enum class Keep : std::uint8_t { for_this_pass, until_the_end };
 
 // Null if there is no memory.
 RequestState* make_state(ngx_http_request_t* r, HostedGate& hosted, Keep keep) noexcept;
 
-// The state of this main request, found again after an internal redirect; null if no gate was asked.
+// The state of this main request, found again after an internal redirect; null if no gate was
+// asked.
 RequestState* find_state(ngx_http_request_t* r) noexcept;
 
 // Gives the permit back, once. Does nothing without one.

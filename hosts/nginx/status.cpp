@@ -14,7 +14,7 @@ std::uint64_t positive(Duration duration) noexcept {
 
 // {"queue_full":2}: only what has happened.
 void write_reasons(Text& out, const std::array<std::uint64_t, kReasons>& counts) noexcept {
-  std::string_view separator = "";
+  std::string_view separator;
   out << "{";
   for (std::uint32_t i = 1; i < kReasons; ++i) {
     if (counts[i] != 0) {
@@ -78,13 +78,14 @@ void write_gate(Text& out, const HostedGate& hosted) noexcept {
     out << ",\"mode\":\"failed\"";
   }
   out << ",\"faults\":" << shared.faults.load(std::memory_order_relaxed)
-      << ",\"malformed_headers\":" << shared.malformed_headers.load(std::memory_order_relaxed) << "}";
+      << ",\"malformed_headers\":" << shared.malformed_headers.load(std::memory_order_relaxed)
+      << "}";
 }
 
 }  // namespace
 
 void write_status(Text& out, const MainConf& conf) noexcept {
-  std::string_view separator = "";
+  std::string_view separator;
   out << "{\"version\":\"" LOADLINE_VERSION "\",\"gates\":[";
   for (const HostedGate* hosted : gates_of(conf)) {
     out << separator;

@@ -19,7 +19,9 @@ class List {
     end_ = ngx_slprintf(end_, text_ + sizeof text_, "%s%V %uL", end_ == text_ ? "" : ", ", &words,
                         count);
   }
-  [[nodiscard]] ngx_str_t text() noexcept { return {static_cast<std::size_t>(end_ - text_), text_}; }
+  [[nodiscard]] ngx_str_t text() noexcept {
+    return {static_cast<std::size_t>(end_ - text_), text_};
+  }
 
  private:
   u_char text_[kLongestList];
@@ -40,7 +42,8 @@ struct Growth {
 using Counts = std::array<std::uint64_t, kReasons>;
 
 void take_growth(const Policy& policy, const Snapshot& s, const Counts Snapshot::Class::*counts,
-                 std::atomic<std::uint64_t> (&seen)[kMaxClasses][kReasons], Growth& growth) noexcept {
+                 std::atomic<std::uint64_t> (&seen)[kMaxClasses][kReasons],
+                 Growth& growth) noexcept {
   Counts by_reason{};
   for (std::uint32_t c = 0; c < policy.class_count; ++c) {
     std::uint64_t of_class = 0;
@@ -75,11 +78,12 @@ void write_line(const MainConf& conf, HostedGate& hosted, const Snapshot& s, std
   }
   ngx_str_t reasons = growth.reasons.text();
   ngx_str_t classes = growth.classes.text();
-  ngx_log_error(conf.log_level, ngx_cycle->log, 0,
-                "loadline_gate \"%V\": %s %uL of %uL in %Ms (%V; by class: %V); limit %uD, in flight "
-                "%uD, waiting %uD",
-                &hosted.name, verb, growth.total, asked, conf.log_interval / 1000, &reasons, &classes,
-                s.limit, s.in_flight, s.waiting);
+  ngx_log_error(
+      conf.log_level, ngx_cycle->log, 0,
+      "loadline_gate \"%V\": %s %uL of %uL in %Ms (%V; by class: %V); limit %uD, in flight "
+      "%uD, waiting %uD",
+      &hosted.name, verb, growth.total, asked, conf.log_interval / 1000, &reasons, &classes,
+      s.limit, s.in_flight, s.waiting);
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ ngx_int_t set_text(Value& value, std::string_view text) noexcept {
 }
 
 template <class... Args>
-ngx_int_t set_format(ngx_http_request_t* r, Value& value, const char* format, Args... args) noexcept {
+ngx_int_t set_format(ngx_http_request_t* r, Value& value, const char* format,
+                     Args... args) noexcept {
   constexpr std::size_t kLongest = 32;
   auto* const text = static_cast<u_char*>(ngx_pnalloc(r->pool, kLongest));
   if (text == nullptr) {
@@ -132,9 +133,12 @@ struct Variable {
 };
 
 constexpr Variable kVariables[] = {
-    {"loadline_status", get_status},     {"loadline_reason", get_reason},
-    {"loadline_wait", get_wait},         {"loadline_class", get_class},
-    {"loadline_limit", get_limit},       {"loadline_inflight", get_in_flight},
+    {"loadline_status", get_status},
+    {"loadline_reason", get_reason},
+    {"loadline_wait", get_wait},
+    {"loadline_class", get_class},
+    {"loadline_limit", get_limit},
+    {"loadline_inflight", get_in_flight},
     {"loadline_deadline_left", get_deadline_left},
 };
 

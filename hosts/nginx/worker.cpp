@@ -75,20 +75,23 @@ bool listen_for_seat(std::uint32_t index, ngx_log_t* log) noexcept {
   return true;
 }
 
-// The tick makes up for a wake-up that never comes, only later; so a worker without one still works.
+// The tick makes up for a wake-up that never comes, only later; so a worker without one still
+// works.
 void listen_or_complain(const HostedGate& hosted, ngx_log_t* log) noexcept {
   if (!listen_for_seat(hosted.seat.index, log)) {
-    ngx_log_error(NGX_LOG_ERR, log, 0,
-                  "loadline_gate \"%V\": this worker cannot be woken; waiting requests start up to %M "
-                  "ms late (raise worker_connections)",
-                  &hosted.name, kTick);
+    ngx_log_error(
+        NGX_LOG_ERR, log, 0,
+        "loadline_gate \"%V\": this worker cannot be woken; waiting requests start up to %M "
+        "ms late (raise worker_connections)",
+        &hosted.name, kTick);
   }
 }
 
 bool make_table(HostedGate& hosted, const ngx_cycle_t* cycle) noexcept {
   if (hosted.held == nullptr) {
     const std::size_t tickets = hosted.gate.capacity().tickets;
-    hosted.held = static_cast<RequestState**>(ngx_pcalloc(cycle->pool, tickets * sizeof(RequestState*)));
+    hosted.held =
+        static_cast<RequestState**>(ngx_pcalloc(cycle->pool, tickets * sizeof(RequestState*)));
   }
   return hosted.held != nullptr;
 }
@@ -104,10 +107,11 @@ void take_seat(HostedGate& hosted, const ngx_cycle_t* cycle, std::uint32_t prefe
     listen_or_complain(hosted, cycle->log);
     return;
   }
-  ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
-                "loadline_gate \"%V\": no seat for this worker: all %uD are taken; its requests pass "
-                "ungated until one is free",
-                &hosted.name, kMaxParticipants);
+  ngx_log_error(
+      NGX_LOG_ERR, cycle->log, 0,
+      "loadline_gate \"%V\": no seat for this worker: all %uD are taken; its requests pass "
+      "ungated until one is free",
+      &hosted.name, kMaxParticipants);
 }
 
 // The same seat number at every gate, where it is free, so that one eventfd is enough.

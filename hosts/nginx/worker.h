@@ -9,8 +9,8 @@ namespace loadline::ngx {
 // made once in the master's life, so that old and new workers know each other's by number.
 void create_event_fds(ngx_log_t* log) noexcept;
 
-// In a worker: takes a seat at each gate and starts to listen and to tick. A gate without a free seat
-// is tried again every second; until then its requests pass ungated.
+// In a worker: takes a seat at each gate and starts to listen and to tick. A gate without a free
+// seat is tried again every second; until then its requests pass ungated.
 ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept;
 
 // Gives all seats back, with what is held.

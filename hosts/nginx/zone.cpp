@@ -58,8 +58,8 @@ const char* text_of(Gate::OpenError error) noexcept {
   return "unknown error";
 }
 
-// What the slab pool's `data` points to. All workers are forked from one master, so that a zone lies
-// at the same address in each; nginx itself relies on that.
+// What the slab pool's `data` points to. All workers are forked from one master, so that a zone
+// lies at the same address in each; nginx itself relies on that.
 struct Layout {
   ZoneHead* head;
   void* block;
@@ -88,7 +88,8 @@ ngx_int_t make_gate(ngx_shm_zone_t& zone, HostedGate& hosted) noexcept {
   }
   pool->data = layout;
   hosted.shared = layout->head;
-  const Capacity capacity = capacity_with(Gate::tickets_that_fit(layout->block_bytes, kMaxParticipants));
+  const Capacity capacity =
+      capacity_with(Gate::tickets_that_fit(layout->block_bytes, kMaxParticipants));
   const auto error = Gate::create(layout->block, layout->block_bytes, capacity, hosted.policy,
                                   monotonic_now(), hosted.gate);
   if (error != Gate::OpenError::none) {
@@ -109,10 +110,11 @@ ngx_int_t open_gate(ngx_shm_zone_t& zone, HostedGate& hosted) noexcept {
   const auto error = Gate::open(layout->block, layout->block_bytes, hosted.gate);
   if (error != Gate::OpenError::none) {
     hosted.gate = Gate{};
-    ngx_log_error(NGX_LOG_ALERT, zone.shm.log, 0,
-                  "loadline_gate \"%V\": its zone is of no use: %s; its requests pass ungated until a "
-                  "restart, or a reload with another size",
-                  &hosted.name, text_of(error));
+    ngx_log_error(
+        NGX_LOG_ALERT, zone.shm.log, 0,
+        "loadline_gate \"%V\": its zone is of no use: %s; its requests pass ungated until a "
+        "restart, or a reload with another size",
+        &hosted.name, text_of(error));
   }
   return NGX_OK;
 }
@@ -122,8 +124,8 @@ ngx_int_t init_zone(ngx_shm_zone_t* zone, void* previous) noexcept {
   return previous == nullptr ? make_gate(*zone, hosted) : open_gate(*zone, hosted);
 }
 
-// The file's rules replace what was set at run time. The lock is held by others for microseconds at a
-// time, so a few attempts are plenty.
+// The file's rules replace what was set at run time. The lock is held by others for microseconds at
+// a time, so a few attempts are plenty.
 void apply_file(HostedGate& hosted, ngx_log_t* log) noexcept {
   constexpr int kAttempts = 50;
   const Instant now = monotonic_now();
@@ -136,17 +138,18 @@ void apply_file(HostedGate& hosted, ngx_log_t* log) noexcept {
   signals |= hosted.gate.set_draining(false, now);
   wake(hosted, signals);
   if (!applied) {
-    ngx_log_error(NGX_LOG_ALERT, log, 0,
-                  "loadline_gate \"%V\": the gate did not take the new rules; the old ones hold until "
-                  "the next reload",
-                  &hosted.name);
+    ngx_log_error(
+        NGX_LOG_ALERT, log, 0,
+        "loadline_gate \"%V\": the gate did not take the new rules; the old ones hold until "
+        "the next reload",
+        &hosted.name);
   }
 }
 
 HostedGate* find(Gates gates, std::string_view name) noexcept {
-  auto** const found = std::find_if(gates.begin(), gates.end(), [name](const HostedGate* candidate) {
-    return view(candidate->name) == name;
-  });
+  auto** const found =
+      std::find_if(gates.begin(), gates.end(),
+                   [name](const HostedGate* candidate) { return view(candidate->name) == name; });
   return found == gates.end() ? nullptr : *found;
 }
 
@@ -191,10 +194,11 @@ void settle_zones(ngx_cycle_t* cycle) noexcept {
     if (hosted->reused && hosted->gate.valid()) {
       apply_file(*hosted, cycle->log);
     } else if (!hosted->reused && find(earlier, view(hosted->name)) != nullptr) {
-      ngx_log_error(NGX_LOG_NOTICE, cycle->log, 0,
-                    "loadline_gate \"%V\": size or classes have changed, so it starts afresh; its limit "
-                    "is not shared with the workers that are finishing",
-                    &hosted->name);
+      ngx_log_error(
+          NGX_LOG_NOTICE, cycle->log, 0,
+          "loadline_gate \"%V\": size or classes have changed, so it starts afresh; its limit "
+          "is not shared with the workers that are finishing",
+          &hosted->name);
     }
   }
 }

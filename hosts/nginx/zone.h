@@ -1,9 +1,9 @@
 // The shared memory of a gate: one nginx zone that holds a head of ours and the gate's block.
 //
 // Whether a reload may go on with the memory that is there is decided by the zone's name, in which
-// everything stands that must be equal for that: gate, classes, layout. nginx then does by itself what
-// is right: equal name and size, the same memory; otherwise new memory, and the old is freed when the
-// new configuration has been accepted.
+// everything stands that must be equal for that: gate, classes, layout. nginx then does by itself
+// what is right: equal name and size, the same memory; otherwise new memory, and the old is freed
+// when the new configuration has been accepted.
 #pragma once
 
 #include "conf.h"
@@ -33,8 +33,8 @@ std::size_t zone_bytes_for(std::uint32_t queue) noexcept;
 // Declares the zone of a gate whose definition is complete. An error has been logged.
 ngx_int_t declare_zone(ngx_conf_t* cf, HostedGate& hosted, std::size_t bytes) noexcept;
 
-// In the master, once the configuration has been accepted: gates that were kept get the file's rules,
-// and the log says which limits are not shared with the workers that drain.
+// In the master, once the configuration has been accepted: gates that were kept get the file's
+// rules, and the log says which limits are not shared with the workers that drain.
 void settle_zones(ngx_cycle_t* cycle) noexcept;
 
 }  // namespace loadline::ngx
