@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -81,6 +82,9 @@ void raise_open_files() {
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
   }
+  // Asio opens its sockets without FD_CLOEXEC: a child that inherited a listener would keep its port
+  // taken. (The pipe for our failure is marked itself.)
+  close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   execv(arguments[0], arguments);
   const int error = errno;
   [[maybe_unused]] const auto written = write(failure, &error, sizeof error);
