@@ -260,6 +260,20 @@ void compare_listens(const Config& config, std::vector<ConfigFault>& faults) {
   }
 }
 
+// A class without a share may fill as much as the one above it.
+void check_shares(const Config& config, std::vector<ConfigFault>& faults) {
+  std::uint32_t above = 100;
+  for (const ClassSetting& setting : config.classes) {
+    const std::uint32_t percent = setting.percent == 0 ? above : setting.percent;
+    if (percent > above) {
+      faults.push_back({"classes", fmt::format("class '{}' may fill {}% of the limit, and one that "
+                                               "is more important only {}%: shares must not grow",
+                                               setting.name, percent, above)});
+    }
+    above = percent;
+  }
+}
+
 void check_classes(const Config& config, std::vector<ConfigFault>& faults) {
   std::set<std::string_view> names;
   for (const ClassSetting& setting : config.classes) {
@@ -368,6 +382,7 @@ std::vector<ConfigFault> find_contradictions(const Config& config) {
   compare_listens(config, faults);
   check_tls(config, faults);
   check_classes(config, faults);
+  check_shares(config, faults);
   return faults;
 }
 

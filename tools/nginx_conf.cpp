@@ -48,19 +48,21 @@ std::string scratch_paths(const NginxSetup& setup) {
 }
 
 std::string logs(const Config& config) {
-  if (config.access_log.empty()) {
-    return "    access_log off;\n    server_tokens off;\n\n";
-  }
-  return fmt::format(
-      R"(    log_format loadline '$remote_addr [$time_iso8601] "$request" $status $body_bytes_sent '
+  std::string text = "    access_log off;";
+  if (!config.access_log.empty()) {
+    text += R"(  # except for the service's requests
+    log_format loadline '$remote_addr [$time_iso8601] "$request" $status $body_bytes_sent '
                         'time=$request_time upstream=$upstream_response_time '
                         'loadline=$loadline_status reason=$loadline_reason '
-                        'wait=$loadline_wait class=$loadline_class';
-    access_log {} loadline;
-    server_tokens off;
+                        'wait=$loadline_wait class=$loadline_class';)";
+  }
+  return text + "\n    server_tokens off;\n\n";
+}
 
-)",
-      nginx_quoted(config.access_log));
+std::string service_log(const Config& config) {
+  return config.access_log.empty()
+             ? ""
+             : fmt::format("        access_log {} loadline;\n", nginx_quoted(config.access_log));
 }
 
 std::string class_list(const Config& config) {
@@ -78,9 +80,11 @@ std::string class_list(const Config& config) {
 std::string gate(const Config& config) {
   const std::string fallback =
       config.default_class.empty() ? "" : fmt::format(" default={}", config.default_class);
+  // The zone holds the longest queue there may be, so that no reload needs a larger one: that would
+  // be a second gate, while the old workers still use the first.
   return fmt::format(
       R"(    # The gate: how many requests the service works on at once, over all workers.
-    loadline_gate {}:1m limit={} queue={} wait={}{}{};
+    loadline_gate {}:8m limit={} queue={} wait={}{}{};
     loadline_log_level warn interval=10s;  # one line when something was rejected
 
 )",
@@ -319,7 +323,7 @@ std::string locations(const Config& config) {
 
 std::string service_server(const Config& config) {
   return "    # The service.\n    server {\n" +
-         listen_line(*config.listen, " backlog=4096 so_keepalive=on") + "\n" +
+         listen_line(*config.listen, " backlog=4096 so_keepalive=on") + service_log(config) + "\n" +
          gate_settings(config) + proxying(config) + locations(config) + "    }\n";
 }
 

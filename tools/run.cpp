@@ -7,6 +7,7 @@
 #include "command.h"
 #include "nginx_conf.h"
 #include "run_folder.h"
+#include "run_machine.h"
 #include "run_nginx.h"
 #include "run_options.h"
 #include "run_supervisor.h"
@@ -47,13 +48,18 @@ void add_key(CLI::App& command, const ConfigKey& key, std::vector<std::string>& 
   }
 }
 
+// It is for reading, or for another machine, so what is missing on this one does not matter.
 int print_configuration(const RunOptions& options, const Config& config) {
   NginxSetup setup = find_setup(options, config);
   try {
     setup.module = find_module(options.module);
   } catch (const std::runtime_error&) {
-    // It is for reading, or for another machine: nginx's own folder is a good guess.
     setup.module = "modules/ngx_http_loadline_module.so";
+  }
+  try {
+    setup.servers = upstream_servers(*config.upstream);
+  } catch (const std::runtime_error&) {
+    setup.servers.clear();  // nginx looks the name up itself
   }
   fmt::print("{}", nginx_conf(config, setup));
   return kOk;

@@ -64,7 +64,6 @@ NginxSetup find_setup(const RunOptions& options, const Config& config) {
   setup.workers = config.workers.value_or(std::min(usable_processors(), 8u));
   setup.open_files = open_files_limit();
   setup.connections = connections_for(setup.open_files);
-  setup.servers = upstream_servers(*config.upstream);
   if (const auto user = worker_user()) {
     setup.user = user->directive;
   }
@@ -79,6 +78,7 @@ Supervisor::Supervisor(const RunOptions& options, Config config)
       folder_(runtime_base(options), options.name),
       setup_(find_setup(options, config_)) {
   setup_.module = find_module(options.module);
+  setup_.servers = upstream_servers(*config_.upstream);
   if (const auto user = worker_user()) {
     folder_.give_scratch_to(user->user, user->group);
   }
@@ -126,23 +126,18 @@ std::optional<std::string> Supervisor::write_and_test(const Config& config,
   return std::nullopt;
 }
 
-// False when nginx has ended before it listened, or was stopped while it started.
+// False when nginx has ended before it listened.
 bool Supervisor::start() {
   child_.emplace(
       Child::start({nginx_, "-p", folder_.path(), "-c",
                     fmt::format("{}/{}", folder_.path(), kConfiguration), "-e", "stderr"}));
-  switch (await_generation(setup_.generation)) {
-    case Awaited::there:
-    case Awaited::stopped:  // watch() acts on the signal that was put off
-      break;
-    case Awaited::ended:
-      return false;
-    case Awaited::late:
-      throw std::runtime_error(fmt::format("nginx does not listen after {}: what it said is above",
-                                           format_time(kStartTime)));
+  const Awaited seen = await_generation(setup_.generation);
+  if (seen == Awaited::late) {
+    throw std::runtime_error(fmt::format("nginx does not listen after {}: what it said is above",
+                                         format_time(kStartTime)));
   }
-  if (!put_off_.empty()) {
-    return true;
+  if (seen == Awaited::ended) {
+    return false;
   }
   if (options_.off) {
     turn_off();
@@ -153,7 +148,8 @@ bool Supervisor::start() {
 }
 
 // Waits until the control socket tells of this generation: then nginx listens everywhere, and at
-// least one of its new workers is at work.
+// least one of its new workers is at work. Signals are put off until then: a master that is still
+// starting notes a SIGQUIT and then sleeps on it.
 Supervisor::Awaited Supervisor::await_generation(unsigned generation) {
   const auto end = steady_clock::now() + kStartTime;
   while (steady_clock::now() < end) {
@@ -166,9 +162,6 @@ Supervisor::Awaited Supervisor::await_generation(unsigned generation) {
     const auto signal = signals_.next(kLookAgain);
     if (signal && *signal != SIGCHLD) {
       put_off_.push_back(*signal);
-    }
-    if (signal && asks_to_stop(*signal)) {
-      return Awaited::stopped;
     }
   }
   return Awaited::late;
@@ -230,6 +223,7 @@ void Supervisor::reload_or_throw() {
   }
   NginxSetup setup = find_setup(options_, loaded.config);
   setup.module = setup_.module;
+  setup.servers = upstream_servers(*loaded.config.upstream);
   setup.generation = setup_.generation + 1;
   require_free_ports(loaded.config, &config_);
 
@@ -242,8 +236,7 @@ void Supervisor::reload_or_throw() {
   if (const auto seen = await_generation(setup.generation); seen != Awaited::there) {
     folder_.write(kConfiguration, before);
     written_ = before;
-    throw std::runtime_error(seen == Awaited::late ? "nginx did not take it: what it said is above"
-                                                   : "it was stopped in between");
+    throw std::runtime_error("nginx did not take it: what it said is above");
   }
   setup_ = std::move(setup);
   config_ = std::move(loaded.config);

@@ -13,8 +13,8 @@
 
 namespace loadline::tools {
 
-// What the machine says about a run of `config`. Throws std::runtime_error when the upstream's name
-// does not resolve.
+// What the machine says about a run of `config`, but for what may be missing: the module and the
+// upstream's addresses.
 NginxSetup find_setup(const RunOptions& options, const Config& config);
 
 class Supervisor {
@@ -27,7 +27,7 @@ class Supervisor {
   int run();
 
  private:
-  enum class Awaited { there, ended, stopped, late };
+  enum class Awaited { there, ended, late };
 
   void require_free_ports(const Config& config, const Config* held) const;
   std::optional<std::string> write_and_test(const Config& config, const NginxSetup& setup);

@@ -52,7 +52,8 @@ int ask(const SetOptions& options, const std::string& method, const std::string&
     return kUsage;
   }
   if (answer.status != 200) {
-    fmt::print(stderr, "loadline: {}: answered with status {}\n", socket, answer.status);
+    fmt::print(stderr, "loadline: not done, status {}: {}\n", answer.status,
+               first_line(answer.body));
     return kFailed;
   }
   fmt::print("loadline: {}: {}\n", options.name, describe_state(answer.body));

@@ -205,6 +205,9 @@ TEST(Contradictions, Classes) {
   EXPECT_EQ(first_contradiction(config), "");
   config.classes.push_back({"api", 0});
   EXPECT_THAT(first_contradiction(config), HasSubstr("'api' is there twice"));
+  config.classes = {{"api", 50}, {"batch", 60}};
+  EXPECT_THAT(first_contradiction(config), HasSubstr("shares must not grow"));
+  config.default_class.clear();
   config.classes = std::vector<ClassSetting>(9);
   for (std::size_t i = 0; i < 9; ++i) {
     config.classes[i].name = std::string(1, static_cast<char>('a' + i));

@@ -108,7 +108,7 @@ TEST(NginxQuoted, ReadsBackAsItWas) {
 
 TEST(NginxConf, GateAndService) {
   const auto statements = statements_of(config_for("http://127.0.0.1:9000"));
-  EXPECT_THAT(statements, Contains(Words{"loadline_gate", "service:1m", "limit=64", "queue=auto",
+  EXPECT_THAT(statements, Contains(Words{"loadline_gate", "service:8m", "limit=64", "queue=auto",
                                          "wait=100ms"}));
   EXPECT_THAT(statements, Contains(Words{"server", "127.0.0.1:9000"}));
   EXPECT_THAT(statements,
@@ -209,7 +209,7 @@ TEST(NginxConf, ClassesTrustAndRejection) {
   config.reject_body = "{\"error\": \"it's $5; }\\\"\"}\n";
   config.reject_type = "application/json; charset=utf-8";
   const auto statements = statements_of(config);
-  EXPECT_THAT(statements, Contains(Words{"loadline_gate", "service:1m", "limit=64", "queue=auto",
+  EXPECT_THAT(statements, Contains(Words{"loadline_gate", "service:8m", "limit=64", "queue=auto",
                                          "wait=100ms", "classes=api,batch:80%", "default=batch"}));
   EXPECT_THAT(statements, Contains(Words{"loadline_class_header", "off"}));
   EXPECT_THAT(statements, Contains(Words{"loadline_trusted", "10.0.0.0/8", "127.0.0.0/8"}));
