@@ -107,11 +107,10 @@ void take_seat(HostedGate& hosted, const ngx_cycle_t* cycle, std::uint32_t prefe
     listen_or_complain(hosted, cycle->log);
     return;
   }
-  ngx_log_error(
-      NGX_LOG_ERR, cycle->log, 0,
-      "loadline_gate \"%V\": no seat for this worker: all %uD are taken; its requests pass "
-      "ungated until one is free",
-      &hosted.name, kMaxParticipants);
+  ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
+                "loadline_gate \"%V\": no seat for this worker (%uD of %uD are taken); its "
+                "requests pass ungated until it has one",
+                &hosted.name, hosted.gate.snapshot().participants, kMaxParticipants);
 }
 
 // The same seat number at every gate, where it is free, so that one eventfd is enough.

@@ -175,7 +175,7 @@ stop_nginx() {
 # Pids of the workers, old and new. Cache managers do not occur here.
 worker_pids() { pgrep -P "$nginx" || true; }
 worker_count_is() { [ "$(worker_pids | wc -l)" = "$1" ]; }
-has_new_worker() { worker_pids | grep -qvxF "$1"; }
+has_new_worker() { worker_pids | grep -vxF "$1" >/dev/null; }
 
 # reload_nginx < HTTP: with another configuration; returns when a worker of the new generation is there.
 reload_nginx() {

@@ -27,6 +27,13 @@ accepted '' 'loadline api class=critical deadline=2s; } loadline_gate api:256k l
 # shellcheck disable=SC2016  # nginx's variables, not ours
 accepted "$gate" 'location / { loadline off; } location /x { loadline api class=$http_x deadline=$arg_t; }'
 
+it "accepts the example of the documentation"
+sed -n '/^```nginx$/,/^```$/{ /^```/d; p }' "$root/docs/nginx.md" |
+  sed "s|modules/ngx_http_loadline_module.so|$LOADLINE_MODULE|; s|/var/log/nginx|$work|; s|listen 8080|listen 127.0.0.1:$port|" \
+    >"$work/nginx.conf"
+nginx_command -t -g "pid $work/nginx.pid;" >"$work/output" 2>&1 || fail "$(cat "$work/output")"
+grep -q 'loadline_gate' "$work/nginx.conf" || fail "there is none"
+
 refused 'loadline_gate api:256k limit=0;' '' 'invalid limit "0" in "loadline_gate": must be a whole number from 1 to 1000000'
 refused 'loadline_gate api:256k limit=1000001;' '' 'invalid limit "1000001"'
 refused 'loadline_gate api:256k limit=many;' '' 'invalid limit "many"'
