@@ -7,6 +7,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "command.h"
 #include "demo_report.h"
@@ -71,7 +72,7 @@ double in_ms(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
-DemoRun summarize(const LoadReport& report, const ServiceStats& service) {
+DemoRun summarize(const LoadReport& report, const ServiceStats& before, const ServiceStats& after) {
   const Tally& window = report.window;
   const auto share = [](std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -81,18 +82,25 @@ DemoRun summarize(const LoadReport& report, const ServiceStats& service) {
           .p99_ms = in_ms(window.accepted_latency.percentile(99)),
           .rejected = share(window.rejected(), window.offered),
           .p99_rejection_ms = in_ms(window.rejection_latency.percentile(99)),
-          .waste = share(service.abandoned, service.completed),
+          .waste = share(after.abandoned - before.abandoned, after.completed - before.completed),
           .generator_fault = report.starved ? report.why : ""};
 }
 
 DemoRun run_once(DemoStage& stage, const Load& load, double rate, bool gate_on) {
   stage.prepare(gate_on);
-  const LoadReport report = run_load({.url = stage.url(),
-                                      .rate = {{0s, rate}},
-                                      .duration = load.duration,
-                                      .warmup = load.warmup,
-                                      .timeout = kPatience});
-  return summarize(report, stage.service_stats());
+  std::optional<ServiceStats> at_warmup;
+  const LoadReport report =
+      run_load({.url = stage.url(),
+                .rate = {{0s, rate}},
+                .duration = load.duration,
+                .warmup = load.warmup,
+                .timeout = kPatience},
+               [&](const LoadProgress& progress) {
+                 if (!at_warmup && progress.elapsed >= load.warmup) {
+                   at_warmup = stage.service_stats();
+                 }
+               });
+  return summarize(report, at_warmup.value_or(ServiceStats{}), stage.service_stats());
 }
 
 DemoReport measure(const DemoStage::Options& setup) {
