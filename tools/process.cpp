@@ -82,8 +82,8 @@ void raise_open_files() {
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
   }
-  // Asio opens its sockets without FD_CLOEXEC: a child that inherited a listener would keep its port
-  // taken. (The pipe for our failure is marked itself.)
+  // Asio opens its sockets without FD_CLOEXEC: a child that inherited a listener would keep its
+  // port taken. (The pipe for our failure is marked itself.)
   close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   execv(arguments[0], arguments);
   const int error = errno;
