@@ -7,6 +7,7 @@ start_service --workers 50 --service 10ms
 free_port
 start_nginx <<EOC
   loadline_gate api:256k limit=2 queue=off;
+  limit_req_zone \$binary_remote_addr zone=slowly:64k rate=1r/m;
   upstream service { server $service; keepalive 8; }
   proxy_http_version 1.1;
   proxy_set_header Connection "";
@@ -22,6 +23,7 @@ start_nginx <<EOC
     location /named { loadline api; try_files /none @named; }
     location @named { loadline api; proxy_pass http://service; }
     location /answered { loadline api; return 200 "here\n"; }
+    location /slowly { loadline api; limit_req zone=slowly; limit_req_status 429; proxy_pass http://service; }
     location = /auth { internal; loadline api; proxy_pass http://service; }
     location /guarded { loadline api; auth_request /auth; proxy_pass http://service; }
     location /mirrored { loadline api; mirror /auth; proxy_pass http://service; }
@@ -89,6 +91,12 @@ counted_once /mirrored 2
 it "does not count what the rewrite phase has answered"
 before=$(class_state critical .admitted)
 equal "body" "here" "$(get /answered)"
+equal "admitted" "$before" "$(class_state critical .admitted)"
+
+it "comes after limit_req: who is refused there is not counted"
+counted_once /slowly 1
+before=$(class_state critical .admitted)
+equal "status" 429 "$(code /slowly)"
 equal "admitted" "$before" "$(class_state critical .admitted)"
 
 it "shows itself in variables"

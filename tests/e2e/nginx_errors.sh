@@ -28,6 +28,7 @@ accepted '' 'loadline api class=critical deadline=2s; } loadline_gate api:256k l
 accepted "$gate" 'location / { loadline off; } location /x { loadline api class=$http_x deadline=$arg_t; }'
 
 it "accepts the example of the documentation"
+# shellcheck disable=SC2016  # Markdown's backquotes
 sed -n '/^```nginx$/,/^```$/{ /^```/d; p }' "$root/docs/nginx.md" |
   sed "s|modules/ngx_http_loadline_module.so|$LOADLINE_MODULE|; s|/var/log/nginx|$work|; s|listen 8080|listen 127.0.0.1:$port|" \
     >"$work/nginx.conf"
