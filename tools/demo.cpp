@@ -28,6 +28,8 @@ struct Load {
 constexpr Load kLoads[] = {{0.8, 6s, 2s}, {1.2, 12s, 6s}, {3, 6s, 2s}, {10, 6s, 2s}};
 
 constexpr auto kPatience = 1s;
+// A tenth of it: what is later than that is the generator's doing.
+constexpr auto kTolerableLateness = 100ms;
 constexpr unsigned kClosedCallers = 16;
 // At 10x, two thousand callers a second stay for a second each. Every one of them is a descriptor
 // of the generator and one of the service, both in this process.
@@ -94,7 +96,8 @@ DemoRun run_once(DemoStage& stage, const Load& load, double rate, bool gate_on) 
                 .rate = {{0s, rate}},
                 .duration = load.duration,
                 .warmup = load.warmup,
-                .timeout = kPatience},
+                .timeout = kPatience,
+                .tolerable_lateness = kTolerableLateness},
                [&](const LoadProgress& progress) {
                  if (!at_warmup && progress.elapsed >= load.warmup) {
                    at_warmup = stage.service_stats();

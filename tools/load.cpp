@@ -20,7 +20,6 @@ namespace {
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-constexpr nanoseconds kTolerableLateness = 10ms;
 
 // The engines, each in its thread; knows when all are done.
 class Engines {
@@ -160,14 +159,15 @@ std::string join(const std::vector<std::string>& reasons) {
   return result;
 }
 
-void judge_generator(LoadReport& report, std::uint64_t file_limit) {
+void judge_generator(LoadReport& report, std::chrono::nanoseconds tolerable_lateness,
+                     std::uint64_t file_limit) {
   std::vector<std::string> reasons;
   const auto late = report.lateness.percentile(99);
-  if (late > kTolerableLateness) {
+  if (late > tolerable_lateness) {
     reasons.push_back(fmt::format(
         "requests went out late (p99 {:.1f} ms, at most {} ms is fine): too little CPU for the "
         "generator",
-        std::chrono::duration<double, std::milli>(late).count(), kTolerableLateness / 1ms));
+        std::chrono::duration<double, std::milli>(late).count(), tolerable_lateness / 1ms));
   }
   if (const auto count = errors_of(report.total, Ending::no_files)) {
     reasons.push_back(
@@ -314,7 +314,7 @@ LoadReport run_load(const LoadOptions& options, const ProgressCallback& progress
   for (std::size_t i = 0; i < options.classes.size(); ++i) {
     report.by_class.emplace_back(options.classes[i].name, std::move(by_class[i]));
   }
-  judge_generator(report, file_limit);
+  judge_generator(report, options.tolerable_lateness, file_limit);
   return report;
 }
 

@@ -77,6 +77,10 @@ struct LoadOptions {
   std::uint64_t body_bytes = 0;
   std::vector<HeaderField> headers = {};
 
+  // How late the 99th percentile of the requests may go out before the report calls the generator
+  // starved. Lateness counts as latency, so it never flatters; it only makes the figures its own.
+  std::chrono::nanoseconds tolerable_lateness = std::chrono::milliseconds{10};
+
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool allow_remote = false;

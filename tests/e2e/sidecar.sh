@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # What the tests of `loadline run` share, beside lib.sh. Sourced after it.
+# shellcheck disable=SC2154,SC2034 # variables of lib.sh, and one for whoever sources this
 
 # start_sidecar OPTION...: in front of $service; listens on $port. $sidecar is its pid.
 start_sidecar() {

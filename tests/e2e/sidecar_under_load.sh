@@ -36,9 +36,11 @@ kill -HUP "$sidecar"
 wait_until "the old workers are gone" generation_is_new "$before"
 set_gate limit=3 >"$work/set.log"
 wait_until "requests went on" offered_at_least 400
-set_gate off >>"$work/set.log"
-set_gate on >>"$work/set.log"
-set_gate limit=5 >>"$work/set.log"
+{
+  set_gate off
+  set_gate on
+  set_gate limit=5
+} >>"$work/set.log"
 wait "$load" || fail "the generator: $(cat "$work/load.log")"
 equal "errors" 0 "$(report '[.total.errors | if type == "object" then .[] else . end] | add // 0')"
 equal "timeouts" 0 "$(report .total.timeouts)"
