@@ -91,18 +91,17 @@ DemoRun summarize(const LoadReport& report, const ServiceStats& before, const Se
 DemoRun run_once(DemoStage& stage, const Load& load, double rate, bool gate_on) {
   stage.prepare(gate_on);
   std::optional<ServiceStats> at_warmup;
-  const LoadReport report =
-      run_load({.url = stage.url(),
-                .rate = {{0s, rate}},
-                .duration = load.duration,
-                .warmup = load.warmup,
-                .timeout = kPatience,
-                .tolerable_lateness = kTolerableLateness},
-               [&](const LoadProgress& progress) {
-                 if (!at_warmup && progress.elapsed >= load.warmup) {
-                   at_warmup = stage.service_stats();
-                 }
-               });
+  const LoadReport report = run_load({.url = stage.url(),
+                                      .rate = {{0s, rate}},
+                                      .duration = load.duration,
+                                      .warmup = load.warmup,
+                                      .timeout = kPatience,
+                                      .tolerable_lateness = kTolerableLateness},
+                                     [&](const LoadProgress& progress) {
+                                       if (!at_warmup && progress.elapsed >= load.warmup) {
+                                         at_warmup = stage.service_stats();
+                                       }
+                                     });
   return summarize(report, at_warmup.value_or(ServiceStats{}), stage.service_stats());
 }
 
@@ -131,8 +130,8 @@ DemoReport measure(const DemoStage::Options& setup) {
 void explain(const DemoReport& report) {
   fmt::print(
       "\nA service of {} workers x {:.0f} ms (measured: {:.0f}/s), callers who give up after 1 s.\n"
-      "\"bare\" is the same nginx with the gate off, \"guarded\" the gate with limit {} and its "
-      "defaults.\n\n{}\n"
+      "Gate off is the same nginx and nothing refused; gate on has limit {} and its defaults.\n\n"
+      "{}\n"
       "goodput: answers within the caller's patience. waste: work for callers who had left.\n\n",
       report.workers, report.service_ms, report.capacity, report.limit, demo_table(report));
 }
@@ -172,8 +171,8 @@ void add_demo(CLI::App& app, Action& chosen) {
   CLI::App* command = app.add_subcommand(
       "demo", "Overload a service without and with Loadline, and show the difference");
   command->footer(
-      "Takes about 80 seconds and two cores. Exit code 0 only if at every overload the guarded "
-      "goodput is\nat least 0.97 of the capacity and the bare one at most 0.2.");
+      "Takes about 80 seconds and two cores. Exit code 0 only if at every overload the goodput "
+      "is at least\n0.97 of the capacity with the gate on, and at most 0.2 with it off.");
   command->add_option("--json", options->json_file, "Write the same numbers to FILE")
       ->option_text("FILE");
   command->callback([options, &chosen] { chosen = [options] { return demo(*options); }; });

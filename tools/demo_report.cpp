@@ -7,7 +7,11 @@
 namespace loadline::tools {
 namespace {
 
+// "-" where there was none to measure.
 std::string milliseconds(double ms) {
+  if (ms <= 0) {
+    return "-";
+  }
   return ms < 10 ? fmt::format("{:.1f} ms", ms) : fmt::format("{:.0f} ms", ms);
 }
 
@@ -17,12 +21,11 @@ std::string percent(double share) {
 
 std::string row_text(const DemoReport& report, const DemoRow& row, const DemoRun& run,
                      bool guarded) {
-  const bool rejects = run.rejected > 0;
   return fmt::format("{:>6} {:>10} {:>10} {:>14} {:>9} {:>9} {:>9} {:>14} {:>8}\n",
-                     guarded ? "" : fmt::format("{}x", row.load), guarded ? "guarded" : "bare",
+                     guarded ? "" : fmt::format("{}x", row.load), guarded ? "on" : "off",
                      fmt::format("{:.0f}/s", run.goodput), percent(run.goodput / report.capacity),
                      milliseconds(run.p50_ms), milliseconds(run.p99_ms), percent(run.rejected),
-                     rejects ? milliseconds(run.p99_rejection_ms) : "-", percent(run.waste));
+                     milliseconds(run.p99_rejection_ms), percent(run.waste));
 }
 
 nlohmann::ordered_json run_json(const DemoReport& report, const DemoRun& run) {
@@ -47,20 +50,20 @@ void find_run_faults(const DemoRow& row, const DemoRun& run, const char* which,
 std::vector<std::string> demo_faults(const DemoReport& report) {
   std::vector<std::string> faults;
   for (const DemoRow& row : report.rows) {
-    find_run_faults(row, row.bare, "bare", faults);
-    find_run_faults(row, row.guarded, "guarded", faults);
+    find_run_faults(row, row.bare, "gate off", faults);
+    find_run_faults(row, row.guarded, "gate on", faults);
     if (row.load <= 1) {
       continue;
     }
     const double guarded = row.guarded.goodput / report.capacity;
     const double bare = row.bare.goodput / report.capacity;
     if (guarded < kGuardedAtLeast) {
-      faults.push_back(fmt::format("{}x guarded: goodput {:.3f} of capacity, less than {:.2f}",
+      faults.push_back(fmt::format("{}x gate on: goodput {:.3f} of capacity, less than {:.2f}",
                                    row.load, guarded, kGuardedAtLeast));
     }
     if (bare > kBareAtMost) {
       faults.push_back(
-          fmt::format("{}x bare: goodput {:.3f} of capacity, more than {:.2f}: it did "
+          fmt::format("{}x gate off: goodput {:.3f} of capacity, more than {:.2f}: it did "
                       "not collapse",
                       row.load, bare, kBareAtMost));
     }

@@ -10,8 +10,9 @@ namespace {
 using loadline::tools::Action;
 
 int read_and_run(int argc, char** argv) {
-  CLI::App app{"Loadline keeps a server useful under overload: it decides early which requests will "
-               "not be done, so that the rest finish in time."};
+  CLI::App app{
+      "Loadline keeps a server useful under overload: it decides early which requests will "
+      "not be done, so that the rest finish in time."};
   app.name("loadline");
   app.set_version_flag("--version", std::string("loadline ") + LOADLINE_VERSION);
   app.require_subcommand(1);

@@ -36,11 +36,11 @@ void add_serve(CLI::App& app, Action& chosen) {
       "It accepts without bound, queues in order of arrival, and goes on working for callers who\n"
       "have left. GET /stats says what it did.");
   const auto options = std::make_shared<ServiceOptions>();
-  options->listen.port = 8080;
+  options->listen.port = 9000;
   add_listen(*command, "--listen", options->listen,
              "Where to listen; 127.0.0.1 unless an address is given; port 0: any free one. The "
              "first line printed says where")
-      ->default_str("127.0.0.1:8080");
+      ->default_str("127.0.0.1:9000");
   command->add_option("--workers", options->workers, "How many requests it works on at once")
       ->check(CLI::Range(1u, 100'000u))
       ->capture_default_str();

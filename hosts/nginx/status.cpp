@@ -1,5 +1,5 @@
-// The state of all gates as JSON. Names hold no character that would need escaping (directives.cpp
-// sees to that).
+// The state of all gates as JSON. Names hold no character that would need escaping
+// (gate_directive.cpp sees to that).
 #include "pages.h"
 #include "zone.h"
 
