@@ -23,13 +23,15 @@ bool BasicGate<Sync>::in_range(std::uint32_t index) noexcept {
   return false;
 }
 
+// The generation moves last. Were it first, a death in between would leave a ticket that still waits
+// under a generation that nobody knows, and that no longer bears the mark of a caller who has gone.
 template <class Sync>
 void BasicGate<Sync>::free_ticket(std::uint32_t index) noexcept {
   TicketAt& ticket = tickets_[index];
-  detail::add_alone(ticket.generation, 1U);
   ticket.next = guarded().free_head;
   guarded().free_head = index;
   ticket.state.store(detail::TicketState::free, std::memory_order_release);
+  detail::add_alone(ticket.generation, 1U);
 }
 
 template <class Sync>
