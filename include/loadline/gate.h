@@ -203,6 +203,8 @@ class BasicGate {
 
   // The queue (src/gate/queue.h): with the mutex held.
   [[nodiscard]] bool in_range(std::uint32_t index) noexcept;
+  enum class Expected : std::uint8_t { waiting, decided };
+  [[nodiscard]] bool sound(std::uint32_t index, Expected expected) noexcept;
   void free_ticket(std::uint32_t index) noexcept;
   void append(detail::TicketList& list, std::uint32_t index) noexcept;
   void insert_by_sequence(detail::TicketList& list, std::uint32_t index) noexcept;

@@ -154,7 +154,8 @@ template <class Sync>
 Signals BasicGate<Sync>::dispatch_all(Instant now) noexcept {
   Signals signals;
   bool more = true;
-  while (more) {
+  // Each section decides tickets, so that many cannot be exceeded.
+  for (std::uint32_t left = capacity_.tickets / kTicketsPerSection + 1; more && left > 0; --left) {
     Section section(*this, now);
     more = section.held() && dispatch(section.now(), signals);
   }

@@ -23,6 +23,28 @@ bool BasicGate<Sync>::in_range(std::uint32_t index) noexcept {
   return false;
 }
 
+// A ticket that a list has named, looked at before it is believed: memory that several processes
+// share may hold anything. What is not sound is for repair() to put right.
+template <class Sync>
+bool BasicGate<Sync>::sound(std::uint32_t index, Expected expected) noexcept {
+  if (!in_range(index)) {
+    return false;
+  }
+  const TicketAt& ticket = tickets_[index];
+  const detail::TicketState state = ticket.state.load(std::memory_order_relaxed);
+  const bool waits = state == detail::TicketState::waiting;
+  const bool decided =
+      state == detail::TicketState::granted || state == detail::TicketState::refused;
+  const bool as_expected = expected == Expected::waiting ? waits : decided;
+  if (as_expected && ticket.owner < capacity_.participants && ticket.importance < kMaxClasses &&
+      static_cast<std::uint32_t>(ticket.reason) < kReasons &&
+      static_cast<std::uint32_t>(ticket.late_reason) < kReasons) {
+    return true;
+  }
+  detail::add_alone(guarded().corruptions, 1U);
+  return false;
+}
+
 // The generation moves last. Were it first, a death in between would leave a ticket that still waits
 // under a generation that nobody knows, and that no longer bears the mark of a caller who has gone.
 template <class Sync>
@@ -191,10 +213,15 @@ template <class Sync>
 bool BasicGate<Sync>::displace_below(std::uint32_t importance, Instant now,
                                      Signals& signals) noexcept {
   for (std::uint32_t c = kMaxClasses - 1; c > importance; --c) {
-    if (guarded().queues[c].count != 0 && in_range(guarded().queues[c].tail)) {
-      refuse(guarded().queues[c].tail, Reason::displaced, now, signals);
-      return true;
+    if (guarded().queues[c].count == 0) {
+      continue;
     }
+    if (!sound(guarded().queues[c].tail, Expected::waiting)) {
+      repair();
+      return false;
+    }
+    refuse(guarded().queues[c].tail, Reason::displaced, now, signals);
+    return true;
   }
   return false;
 }
@@ -235,8 +262,8 @@ template <class Sync>
 bool BasicGate<Sync>::dispatch_head(std::uint32_t importance, Instant now,
                                     Signals& signals) noexcept {
   const std::uint32_t index = guarded().queues[importance].head;
-  if (!in_range(index)) {
-    repair();  // a count without a head cannot be: rebuild rather than spin
+  if (!sound(index, Expected::waiting)) {
+    repair();
     return false;
   }
   if (abandoned(index)) {

@@ -46,15 +46,16 @@ template <class Sync>
 void BasicGate<Sync>::rebuild_ticket(std::uint32_t index) noexcept {
   TicketAt& ticket = tickets_[index];
   const detail::TicketState state = ticket.state.load(std::memory_order_relaxed);
-  const bool sound = ticket.owner < capacity_.participants && ticket.importance < kMaxClasses;
-  if (state == detail::TicketState::free || !sound) {
-    if (!sound) {
-      detail::add_alone(guarded().corruptions, 1U);
-    }
+  if (state == detail::TicketState::free) {
     free_ticket(index);
     return;
   }
-  if (state == detail::TicketState::waiting) {
+  const bool waits = state == detail::TicketState::waiting;
+  if (!sound(index, waits ? Expected::waiting : Expected::decided)) {
+    free_ticket(index);
+    return;
+  }
+  if (waits) {
     insert_by_sequence(guarded().queues[ticket.importance], index);
     return;
   }
@@ -100,8 +101,13 @@ template <class Sync>
 void BasicGate<Sync>::reclaim(std::uint32_t index) noexcept {
   Slot& gone = slots_[index];
   for (std::uint32_t i = 0; i < capacity_.tickets; ++i) {
-    if (tickets_[i].state.load(std::memory_order_relaxed) == detail::TicketState::free ||
-        tickets_[i].owner != index) {
+    const detail::TicketState state = tickets_[i].state.load(std::memory_order_relaxed);
+    if (state == detail::TicketState::free || tickets_[i].owner != index) {
+      continue;
+    }
+    const bool waits = state == detail::TicketState::waiting;
+    if (!sound(i, waits ? Expected::waiting : Expected::decided)) {
+      repair();
       continue;
     }
     if (!abandoned(i)) {

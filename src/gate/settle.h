@@ -14,7 +14,8 @@ bool BasicGate<Sync>::owns(Participant who, Ticket ticket) noexcept {
          tickets_[ticket.index].generation.load(std::memory_order_relaxed) == ticket.generation &&
          tickets_[ticket.index].state.load(std::memory_order_acquire) !=
              detail::TicketState::free &&
-         tickets_[ticket.index].owner == who.index;
+         tickets_[ticket.index].owner == who.index &&
+         tickets_[ticket.index].importance < kMaxClasses;
 }
 
 template <class Sync>
@@ -70,6 +71,10 @@ Settled BasicGate<Sync>::settle(Participant who, Ticket ticket, Instant now,
     }
     const TicketAt& at = tickets_[ticket.index];
     const bool waits = at.state.load(std::memory_order_relaxed) == detail::TicketState::waiting;
+    if (!sound(ticket.index, waits ? Expected::waiting : Expected::decided)) {
+      repair();
+      return settled;
+    }
     if (waits && section.now() < at.start_by) {
       settled.kind = Settled::Kind::waiting;
       return settled;
@@ -101,7 +106,7 @@ std::size_t BasicGate<Sync>::collect(Participant who, std::span<Settled> out,
   std::size_t taken = 0;
   while (taken < most && mine.ready_list.count != 0) {
     const std::uint32_t index = mine.ready_list.head;
-    if (!in_range(index)) {
+    if (!sound(index, Expected::decided)) {
       repair();
       break;
     }
@@ -132,7 +137,8 @@ Signals BasicGate<Sync>::cancel(Participant who, Ticket ticket, Instant now) noe
     if (!section.held()) {
       return signals;
     }
-    // Between the mark and the mutex, somebody may have dropped it, and somebody else may wait there.
+    // Between the mark and the mutex, somebody may have dropped it, and somebody else may wait
+    // there.
     if (owns(who, ticket)) {
       drop(ticket.index);
     }
@@ -157,7 +163,8 @@ Signals BasicGate<Sync>::expire(Instant now) noexcept {
     const std::uint32_t end = std::min(first + kTicketsPerSection, capacity_.tickets);
     for (std::uint32_t i = first; i < end; ++i) {
       const TicketAt& ticket = tickets_[i];
-      if (ticket.state.load(std::memory_order_relaxed) != detail::TicketState::waiting) {
+      if (ticket.state.load(std::memory_order_relaxed) != detail::TicketState::waiting ||
+          !sound(i, Expected::waiting)) {
         continue;
       }
       if (abandoned(i)) {
