@@ -132,6 +132,10 @@ class BasicGate {
 
   // The tickets of this participant that have been decided, up to out.size() of them; each is used
   // up by this. Returns how many; call again while it fills `out`. Cheap when there is nothing.
+  // A cancelled ticket that is met on the way gives its slot to the next in line, hence `signals`;
+  // by the form without, that one finds out at its own next tick.
+  std::size_t collect(Participant who, std::span<Settled> out, Instant now,
+                      Signals& signals) noexcept;
   std::size_t collect(Participant who, std::span<Settled> out, Instant now) noexcept;
 
   // Refuses those who have waited past their time, takes back what the dead held, moves the
@@ -228,6 +232,7 @@ class BasicGate {
   [[nodiscard]] bool owns(Participant who, Ticket ticket) noexcept;
   [[nodiscard]] bool abandoned(std::uint32_t index) const noexcept;
   Settled take(Participant who, std::uint32_t index) noexcept;
+  std::size_t take_ready(Participant who, std::span<Settled> out) noexcept;
   Signals dispatch_all(Instant now) noexcept;
   Signals expire(Instant now) noexcept;
 

@@ -91,17 +91,10 @@ Settled BasicGate<Sync>::settle(Participant who, Ticket ticket, Instant now,
   return settled;
 }
 
+// A ticket that was left while the mutex was not to be had is dropped here, and told to nobody.
 template <class Sync>
-std::size_t BasicGate<Sync>::collect(Participant who, std::span<Settled> out,
-                                     Instant now) noexcept {
+std::size_t BasicGate<Sync>::take_ready(Participant who, std::span<Settled> out) noexcept {
   Slot& mine = slot(who);
-  if (mine.ready.load(std::memory_order_acquire) == 0 || out.empty()) {
-    return 0;
-  }
-  Section section(*this, now);
-  if (!section.held()) {
-    return 0;
-  }
   const std::size_t most = std::min<std::size_t>(out.size(), kTicketsPerSection);
   std::size_t taken = 0;
   while (taken < most && mine.ready_list.count != 0) {
@@ -117,6 +110,35 @@ std::size_t BasicGate<Sync>::collect(Participant who, std::span<Settled> out,
     }
   }
   return taken;
+}
+
+template <class Sync>
+std::size_t BasicGate<Sync>::collect(Participant who, std::span<Settled> out, Instant now,
+                                     Signals& signals) noexcept {
+  if (slot(who).ready.load(std::memory_order_acquire) == 0 || out.empty()) {
+    return 0;
+  }
+  std::size_t taken = 0;
+  bool more = false;
+  {
+    Section section(*this, now);
+    if (!section.held()) {
+      return 0;
+    }
+    taken = take_ready(who, out);
+    more = dispatch(section.now(), signals);
+  }
+  if (more) {
+    signals |= dispatch_all(now);
+  }
+  return taken;
+}
+
+template <class Sync>
+std::size_t BasicGate<Sync>::collect(Participant who, std::span<Settled> out,
+                                     Instant now) noexcept {
+  Signals unsent;
+  return collect(who, out, now, unsent);
 }
 
 // Counted by its owner at once. If the mutex cannot be had, a mark is left, and whoever meets the
