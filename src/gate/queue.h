@@ -188,15 +188,20 @@ bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals) 
   const std::uint32_t count = count_of_queues() - 1;
   const bool last = guarded().queues[ticket.importance].count == 1;
   const std::uint32_t mask = mask_of_queues() & ~(last ? 1U << ticket.importance : 0U);
+  // Charged anew: a limit that was lowered below it while it waited would otherwise keep it, and all
+  // behind it, from starting beside free slots.
+  const std::uint32_t most = threshold(ticket.importance);
+  const std::uint32_t cost = std::min(ticket.cost, most);
   Word word = load_word();
   Word next;
   do {
-    if (!always && std::uint64_t{word.in_flight()} + ticket.cost > threshold(ticket.importance)) {
+    if (!always && std::uint64_t{word.in_flight()} + cost > most) {
       return false;
     }
-    next = word.with_in_flight_added(ticket.cost).with_waiting(count, mask);
+    next = word.with_in_flight_added(cost).with_waiting(count, mask);
   } while (!head_->word.compare_exchange_weak(word.bits, next.bits, std::memory_order_acq_rel,
                                               std::memory_order_acquire));
+  ticket.cost = cost;
   leave_queue(index);
   guarded().granted_units += ticket.cost;
   ticket.decided = now;

@@ -13,6 +13,25 @@ using enum Offer::Kind;
 
 // ---- The limit --------------------------------------------------------------------------------
 
+TEST(Limit, LoweredBelowOneWhoWaitsStillLetsItAndThoseBehindStart) {
+  GateBox box(policy_of(4));
+  const Participant me = box.attach();
+  Offer first = box.gate.offer(me, of_class(kCritical, 4), box.now);
+  ASSERT_EQ(first.kind, admit);
+  ASSERT_EQ(box.gate.offer(me, of_class(kCritical, 3), box.now).kind, wait);
+  ASSERT_EQ(box.gate.offer(me, of_class(kCritical), box.now).kind, wait);
+  Signals signals;
+  ASSERT_TRUE(box.gate.set_limit(2, box.now, signals));
+  box.gate.release(me, first.permit, Outcome::success, box.now);
+  std::vector<Settled> heavy = box.collect(me);
+  ASSERT_EQ(heavy.size(), 1U);
+  EXPECT_EQ(heavy[0].kind, Settled::Kind::admit);
+  EXPECT_EQ(heavy[0].permit.cost(), 2U);
+  box.gate.release(me, heavy[0].permit, Outcome::success, box.now);
+  EXPECT_EQ(box.collect(me).size(), 1U);
+  EXPECT_EQ(box.gate.in_flight(), 1U);
+}
+
 TEST(Limit, AdmitsExactlyTheLimitAndNotOneMore) {
   GateBox box(policy_of(10, QueueSize::none()));
   const Participant me = box.attach();

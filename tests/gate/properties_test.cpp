@@ -167,8 +167,7 @@ class Book {
   void no_idle_slot() {
     for (const auto& [importance, line] : waiting_) {
       if (!line.empty()) {
-        RC_ASSERT(box_.gate.in_flight() + std::min(line.front().cost, limit_) > limit_ ||
-                  line.front().cost > limit_);
+        RC_ASSERT(box_.gate.in_flight() + std::min(line.front().cost, limit_) > limit_);
         return;
       }
     }
