@@ -95,7 +95,7 @@ Offer BasicGate<Sync>::offer_in_section(Participant who, const Request& request,
     }
     const bool full = word.waiting() >= published().queue_limit.load(std::memory_order_relaxed);
     const std::uint32_t index = guarded().free_head;
-    if ((full && !displace_below(request.importance, now, signals)) || !in_range(index)) {
+    if (!in_range(index) || (full && !displace_below(request.importance, now, signals))) {
       Offer answer = rejected(mine, request.importance, Reason::queue_full);
       answer.signals = signals;
       return answer;

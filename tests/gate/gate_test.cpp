@@ -239,6 +239,21 @@ TEST(Queue, CancelledTwiceIsCountedOnce) {
   EXPECT_EQ(box.gate.snapshot().waiting, 0U);
 }
 
+TEST(Queue, NobodyGivesWayToOneWhoFindsNoTicket) {
+  GateBox box(policy_of(1, QueueSize::at_most(1)), 2, Capacity::kSpareTickets + 1);
+  const Participant me = box.attach();
+  box.gate.offer(me, of_class(kCritical), box.now);
+  for (std::uint32_t i = 0; i < Capacity::kSpareTickets; ++i) {  // displaced and never collected
+    ASSERT_EQ(box.gate.offer(me, of_class(kSheddable), box.now).kind, wait);
+    const Offer above = box.gate.offer(me, of_class(kCritical), box.now);
+    ASSERT_EQ(above.kind, wait);
+    box.gate.cancel(me, above.ticket, box.now);
+  }
+  ASSERT_EQ(box.gate.offer(me, of_class(kSheddable), box.now).kind, wait);  // the last ticket
+  EXPECT_EQ(box.gate.offer(me, of_class(kCritical), box.now).reason, Reason::queue_full);
+  EXPECT_EQ(box.gate.snapshot().waiting, 1U);
+}
+
 TEST(Queue, WhenFullTheLeastImportantGivesWay) {
   GateBox box(policy_of(1, QueueSize::at_most(2)));
   const Participant me = box.attach();
