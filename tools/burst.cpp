@@ -8,6 +8,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/error.hpp>
 #include <memory>
+#include <utility>
 
 #include "net_socket.h"
 
@@ -133,8 +134,8 @@ class BurstCaller {
 
 class Burst {
  public:
-  Burst(const BurstOptions& options, const Tcp::endpoint& target)
-      : options_(options), target_(target) {
+  Burst(const BurstOptions& options, Tcp::endpoint target)
+      : options_(options), target_(std::move(target)) {
     for (unsigned i = 0; i < options.count; ++i) {
       callers_.push_back(std::make_unique<BurstCaller>(context_, options.method == "HEAD"));
     }

@@ -87,7 +87,7 @@ bool is_section(std::string_view name) {
 std::vector<std::string_view> names_below(std::string_view prefix) {
   std::vector<std::string_view> names;
   if (prefix.empty()) {
-    names.push_back("version");
+    names.emplace_back("version");
   }
   for (const ConfigKey& key : config_keys()) {
     if (!key.name.starts_with(prefix)) {

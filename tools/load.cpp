@@ -290,7 +290,7 @@ std::string problem_with(const LoadOptions& options) {
 }
 
 LoadReport run_load(const LoadOptions& options, const ProgressCallback& progress,
-                    std::stop_token stop) {
+                    const std::stop_token& stop) {
   if (const auto problem = problem_with(options); !problem.empty()) {
     throw std::invalid_argument(problem);
   }

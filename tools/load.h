@@ -146,6 +146,6 @@ std::string problem_with(const LoadOptions& options);
 // Throws std::invalid_argument for bad options, and std::runtime_error when the host does not
 // resolve or is not loopback without allow_remote.
 LoadReport run_load(const LoadOptions& options, const ProgressCallback& progress = {},
-                    std::stop_token stop = {});
+                    const std::stop_token& stop = {});
 
 }  // namespace loadline::tools

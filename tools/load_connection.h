@@ -63,7 +63,7 @@ class LoadConnection : public std::enable_shared_from_this<LoadConnection> {
     std::chrono::nanoseconds timeout{};
     bool head_method = false;
     std::string body;
-    std::array<char, 64 * 1024> scratch;  // what was just read; nothing stays in it
+    std::array<char, 65536> scratch;  // what was just read; nothing stays in it
   };
 
   LoadConnection(const boost::asio::any_io_executor& executor, Shared& shared, Owner& owner);

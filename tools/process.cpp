@@ -129,6 +129,7 @@ std::optional<int> SignalReader::next(milliseconds timeout) {
 
 Child Child::start(const std::vector<std::string>& arguments, int output) {
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) {
     pointers.push_back(const_cast<char*>(argument.c_str()));  // execv's old signature
   }

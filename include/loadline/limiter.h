@@ -33,7 +33,7 @@ class Limiter {
   enum class Law : std::uint8_t { fixed };
 
   Limiter() noexcept = default;
-  explicit Limiter(FixedLimit law) noexcept : law_(Law::fixed), fixed_(law) {}
+  explicit Limiter(FixedLimit law) noexcept : fixed_(law) {}
 
   void take(const LimitSample& sample) noexcept {
     switch (law_) {
