@@ -123,7 +123,7 @@ ngx_int_t admit(ngx_http_request_t* r) noexcept {
   if (state != nullptr) {
     return go_on(*state, conf);
   }
-  return conf.gate == nullptr ? NGX_DECLINED : ask(r, conf);
+  return conf.gate != nullptr && conf.asks ? ask(r, conf) : NGX_DECLINED;
 }
 
 }  // namespace loadline::ngx

@@ -71,8 +71,8 @@ struct LocationConf {
   bool body_set = false;
   ngx_flag_t error_page = NGX_CONF_UNSET;
 
-  // The location is one of our own pages: never gated unless it says so itself.
-  bool own_page = false;
+  ngx_http_handler_pt page = nullptr;  // of ours, named in this very location
+  bool asks = true;                    // false: such a page, and it names no gate itself
 };
 
 void* create_main_conf(ngx_conf_t* cf) noexcept;

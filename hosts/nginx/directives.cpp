@@ -169,9 +169,10 @@ char* add_trusted(ngx_conf_t* cf, ngx_array_t& list, ngx_str_t& text) noexcept {
 char* set_trusted(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
   auto& location = *static_cast<LocationConf*>(conf);
   ngx_str_t* values = arguments(cf);
+  const bool off_before = location.trusted_set && location.trusted == nullptr;
   location.trusted_set = true;
-  if (view(values[1]) == "off") {
-    return location.trusted == nullptr && cf->args->nelts == 2
+  if (view(values[1]) == "off" || off_before) {
+    return !off_before && location.trusted == nullptr && cf->args->nelts == 2
                ? NGX_CONF_OK
                : refuse(cf, "\"off\" must stand alone in \"loadline_trusted\"");
   }
@@ -247,7 +248,7 @@ char* set_page(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
   auto* core = static_cast<ngx_http_core_loc_conf_t*>(
       ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
   core->handler = Handler;
-  static_cast<LocationConf*>(conf)->own_page = true;
+  static_cast<LocationConf*>(conf)->page = Handler;
   return NGX_CONF_OK;
 }
 
@@ -258,8 +259,14 @@ void inherit_header(HeaderName& child, const HeaderName& parent,
   }
 }
 
+// A page of ours is asked only by a gate of its own level, so that it answers when the service does
+// not. What is nested in it inherits as usual.
 char* inherit_gate(ngx_conf_t* cf, LocationConf& child, const LocationConf& parent) noexcept {
-  if (!child.gate_set && parent.gate_set && !child.own_page) {
+  const auto* core = static_cast<ngx_http_core_loc_conf_t*>(
+      ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
+  const bool is_page = child.page != nullptr && core->handler == child.page;
+  child.asks = !is_page || child.gate_set;
+  if (!child.gate_set && parent.gate_set) {
     child.gate_set = true;
     child.gate = parent.gate;
     child.class_value = parent.class_value;

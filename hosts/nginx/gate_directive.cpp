@@ -163,6 +163,9 @@ char* read_gate_parameter(ngx_conf_t* cf, const ngx_str_t& argument, GateArgumen
         "default= are known",
         &argument);
   }
+  if (gate.default_name.data != nullptr) {
+    return refuse(cf, "duplicate parameter \"%V\" in \"loadline_gate\"", &argument);
+  }
   gate.default_name = default_name;
   return NGX_CONF_OK;
 }

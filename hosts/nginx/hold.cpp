@@ -122,6 +122,7 @@ ngx_int_t hold(RequestState& state, Instant start_by, Instant now) noexcept {
     return NGX_HTTP_CLIENT_CLOSED_REQUEST;  // already gone, and no further event will say so
   }
   if (ngx_handle_read_event(r->connection->read, 0) != NGX_OK) {
+    cancel(state);  // now: an error_page may still keep the request for a while
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
   r->read_event_handler = ngx_http_test_reading;

@@ -83,9 +83,10 @@ ngx_int_t reject(RequestState& state, const LocationConf& conf) noexcept {
   if (conf.error_page) {
     return static_cast<ngx_int_t>(status);
   }
-  const ngx_int_t discarded = ngx_http_discard_request_body(r);
-  if (discarded != NGX_OK) {
-    return discarded;
+  // A body that cannot even be thrown away (malformed chunks) changes nothing about the verdict.
+  // Were its 400 returned, an error_page could send a rejected request on to the service.
+  if (ngx_http_discard_request_body(r) != NGX_OK) {
+    r->keepalive = 0;
   }
   ngx_http_finalize_request(r, send(r, conf, status));
   return NGX_DONE;

@@ -16,10 +16,11 @@ RequestState* holder_of(ngx_http_request_t* r) noexcept {
   return state != nullptr && state->permit.held() ? state : nullptr;
 }
 
-// An upgraded connection may stay for hours, and is no longer a request. Its length says nothing
-// about service times.
+// An upgraded connection may stay for hours, and is no longer a request. Any other 1xx (103 Early
+// Hints) is taken by nginx 1.22 for the answer itself, with a body that never ends. Neither length
+// says anything about service times.
 ngx_int_t on_header(ngx_http_request_t* r) noexcept {
-  if (r->headers_out.status == NGX_HTTP_SWITCHING_PROTOCOLS) {
+  if (r->headers_out.status < NGX_HTTP_OK) {
     if (RequestState* state = holder_of(r)) {
       release(*state, Outcome::ignored);
     }

@@ -61,7 +61,9 @@ RequestState* make_state(ngx_http_request_t* r, HostedGate& hosted, Keep keep) n
 
 RequestState* find_state(ngx_http_request_t* r) noexcept {
   RequestState* state = context(r);
-  return state == nullptr && r->internal ? recover(r) : state;
+  // Internal redirects clear the contexts, and so does a filter that ends the request in its own
+  // way.
+  return state == nullptr && (r->internal || r->filter_finalize) ? recover(r) : state;
 }
 
 void release(RequestState& state, Outcome outcome) noexcept {

@@ -69,6 +69,8 @@ refused "$gate" 'loadline_reject_status 200;' 'invalid status "200" in "loadline
 refused "$gate" 'loadline_class_header "a b";' 'invalid header name "a b" in "loadline_class_header"'
 refused "$gate" 'loadline_trusted here;' 'invalid peer "here" in "loadline_trusted"'
 refused "$gate" 'loadline_trusted off 10.0.0.0/8;' '"off" must stand alone'
+refused "$gate" 'loadline_trusted off; loadline_trusted 10.0.0.0/8;' '"off" must stand alone'
+refused 'loadline_gate api:256k limit=1 classes=a,b default=a default=b;' '' 'duplicate parameter "default=b"'
 refused "$gate loadline_log_level loud;" '' 'invalid level "loud" in "loadline_log_level"'
 refused "$gate loadline_log_level notice interval=10ms;" '' 'invalid "interval=10ms" in "loadline_log_level": must be interval=TIME, from 1s to 1h'
 refused "$gate" 'loadline_gate late:256k limit=1;' '"loadline_gate" directive is not allowed here'
