@@ -113,8 +113,8 @@ constexpr std::string_view kListenAllowed =
 constexpr std::string_view kListenOrOffAllowed =
     "off, PORT, IPV4:PORT or [IPV6]:PORT, with a port from 1 to 65535";
 constexpr std::string_view kHeaderAllowed =
-    "off or a header's name of letters, digits, - and _, up to 64 of them and none that a proxy "
-    "sets itself";
+    "off or a header's name of letters, digits, - and _, up to 64 of them and none that has a "
+    "meaning already, as Date, Authorization, X-Forwarded-For and grpc-timeout have";
 
 const ConfigKey kKeys[] = {
     {"listen", "listen", "[ADDR:]PORT", kListenAllowed, "127.0.0.1:8080",
@@ -307,6 +307,16 @@ void check_tls(const Config& config, std::vector<ConfigFault>& faults) {
   }
 }
 
+void check_headers(const Config& config, std::vector<ConfigFault>& faults) {
+  if (!config.deadline_header.empty() &&
+      header_variable(config.deadline_header) == header_variable(config.class_header)) {
+    faults.push_back(
+        {"deadline.header", fmt::format("'{}' is the class_header, and one header cannot say both: "
+                                        "choose another name",
+                                        config.deadline_header)});
+  }
+}
+
 std::string table_cell(std::string_view text) {
   std::string cell;
   for (const char c : text) {
@@ -381,6 +391,7 @@ std::vector<ConfigFault> find_contradictions(const Config& config) {
   std::vector<ConfigFault> faults;
   compare_listens(config, faults);
   check_tls(config, faults);
+  check_headers(config, faults);
   check_classes(config, faults);
   check_shares(config, faults);
   return faults;

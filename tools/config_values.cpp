@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/beast/http/field.hpp>
 #include <charconv>
-#include <initializer_list>
+#include <iterator>
 
 #include "text.h"
 
@@ -33,10 +34,24 @@ bool is_control(char c) {
   return byte < 0x20 || byte == 0x7f;
 }
 
-bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [lower](char x, char y) { return lower(x) == lower(y); });
+std::string with_replaced(std::string text, char from, char to) {
+  std::replace(text.begin(), text.end(), from, to);
+  return text;
+}
+
+// Registered at IANA, of a family that is, or in wide use: such a header means something already.
+// '_' counts as '-', since CGI and its kin take one for the other.
+bool has_meaning(std::string_view header) {
+  static constexpr std::string_view kFamilies[] = {
+      "access-control-", "content-", "grpc-", "if-", "proxy-", "sec-", "x-accel-", "x-forwarded-"};
+  static constexpr std::string_view kInUse[] = {
+      "baggage",    "dnt",       "proxy",        "traceparent",
+      "tracestate", "x-real-ip", "x-request-id", "x-envoy-expected-rq-timeout-ms"};
+  const std::string name = with_replaced(header_variable(header), '_', '-');
+  return boost::beast::http::string_to_field(name) != boost::beast::http::field::unknown ||
+         std::find(std::begin(kInUse), std::end(kInUse), name) != std::end(kInUse) ||
+         std::any_of(std::begin(kFamilies), std::end(kFamilies),
+                     [&name](std::string_view family) { return name.starts_with(family); });
 }
 
 bool is_address(int family, const std::string& text) {
@@ -271,23 +286,19 @@ bool is_body(std::string_view text) {
 }
 
 bool is_header_name(std::string_view text) {
-  static constexpr std::string_view kOurs[] = {"Host",
-                                               "Connection",
-                                               "Upgrade",
-                                               "Content-Length",
-                                               "TE",
-                                               "Trailer",
-                                               "Transfer-Encoding",
-                                               "Expect",
-                                               "Keep-Alive",
-                                               "X-Forwarded-For",
-                                               "X-Forwarded-Proto",
-                                               "X-Forwarded-Host",
-                                               "Forwarded",
-                                               "Proxy"};
-  return is_made_of(text, "-_", 64) &&
-         std::none_of(std::begin(kOurs), std::end(kOurs),
-                      [text](std::string_view ours) { return equals_ignoring_case(text, ours); });
+  return is_made_of(text, "-_", 64) && !has_meaning(text);
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return lower;
+}
+
+std::string header_variable(std::string_view header) {
+  return with_replaced(lower_case(header), '-', '_');
 }
 
 }  // namespace loadline::tools

@@ -63,7 +63,14 @@ bool is_host_name(std::string_view text);     // letters, digits, '.', '-', '_'
 bool is_content_type(std::string_view text);  // TYPE/SUBTYPE, with or without ; charset=NAME
 bool is_body(std::string_view text);  // up to 4096 bytes, of control characters only \n and \t
 
-// Letters, digits, '-' and '_', up to 64 bytes, and none of the headers a proxy must set itself.
+// Letters, digits, '-' and '_', up to 64 bytes, and no header that has a meaning already: it would
+// be read as what it is not, and written over.
 bool is_header_name(std::string_view text);
+
+// Only A to Z change, as where nginx compares names.
+std::string lower_case(std::string_view text);
+
+// A header's name as in nginx's $http_NAME: X-Deadline-Ms is x_deadline_ms.
+std::string header_variable(std::string_view header);
 
 }  // namespace loadline::tools

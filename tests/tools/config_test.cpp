@@ -111,6 +111,44 @@ TEST(ConfigKeys, RefuseWhatWouldBreakOutOfNginx) {
   }
 }
 
+// What it says would be misread as milliseconds or as a class, and what it meant would be lost.
+TEST(ConfigKeys, AHeaderThatMeansSomethingElseIsNotTaken) {
+  for (const char* name : {"grpc-timeout",
+                           "Grpc-Status",
+                           "GRPC_TIMEOUT",
+                           "Authorization",
+                           "Date",
+                           "x-envoy-expected-rq-timeout-ms",
+                           "HTTP2-Settings",
+                           "Cookie",
+                           "Via",
+                           "Accept",
+                           "Range",
+                           "If-Match",
+                           "Content-MD5",
+                           "Content-Odd",
+                           "TE",
+                           "Proxy",
+                           "X_Forwarded_For",
+                           "X-Forwarded-Port",
+                           "X-Accel-Redirect",
+                           "Sec-WebSocket-Key",
+                           "User-Agent",
+                           "traceparent",
+                           "X-Request-Id"}) {
+    EXPECT_FALSE(is_header_name(name)) << name;
+    for (const char* key : {"deadline.header", "class_header"}) {
+      Config config = default_config();
+      EXPECT_THAT(*give(config, *find_config_key(key), Values{name}),
+                  HasSubstr("none that has a meaning already"));
+    }
+  }
+  for (const char* name : {"X-Deadline-Ms", "X-Request-Criticality", "X-Request-Timeout-Ms",
+                           "Deadline", "My_Class", "X-Envoy-Upstream-Rq-Timeout-Ms"}) {
+    EXPECT_TRUE(is_header_name(name)) << name;
+  }
+}
+
 TEST(ConfigKeys, DefaultsAreAllowed) {
   const Config config = default_config();
   EXPECT_EQ(config.listen->address, "127.0.0.1");
@@ -213,6 +251,19 @@ TEST(Contradictions, Classes) {
     config.classes[i].name = std::string(1, static_cast<char>('a' + i));
   }
   EXPECT_THAT(first_contradiction(config), HasSubstr("9 classes: allowed are up to 8"));
+}
+
+TEST(Contradictions, OneHeaderForTwo) {
+  Config config = valid_config();
+  for (const char* name : {"X-Request-Criticality", "x-request-criticality"}) {
+    config.deadline_header = name;
+    EXPECT_THAT(first_contradiction(config), HasSubstr("deadline.header: "));
+    EXPECT_THAT(first_contradiction(config), HasSubstr("is the class_header"));
+  }
+  config.class_header.clear();
+  EXPECT_EQ(first_contradiction(config), "");
+  config.deadline_header.clear();
+  EXPECT_EQ(first_contradiction(config), "");
 }
 
 TEST(Contradictions, TlsToAnAddressHasNoNameToVerify) {
