@@ -180,6 +180,22 @@ std::string maps(const Config& config) {
       fmt::arg("trusted", trusted_peers(config)));
 }
 
+// Outside the gate, or with a header that could not be read, nothing is known of a deadline.
+std::string deadline_map(const Config& config) {
+  if (config.deadline_header.empty()) {
+    return "";
+  }
+  return fmt::format(
+      R"(    # The service is told what is left; where that is not known, what the client said.
+    map $loadline_deadline_left $passed_deadline {{
+        default $loadline_deadline_left;
+        "" $http_{};
+    }}
+
+)",
+      header_variable(config.deadline_header));
+}
+
 std::string listen_line(const ListenAddress& address, std::string_view more) {
   // "[::]" means every address to most programs; nginx alone would leave out IPv4.
   const bool both_families = address.address == "::";
@@ -234,8 +250,7 @@ std::string proxying(const Config& config) {
   const std::string deadline =
       config.deadline_header.empty()
           ? ""
-          : fmt::format("        proxy_set_header {} $loadline_deadline_left;\n",
-                        config.deadline_header);
+          : fmt::format("        proxy_set_header {} $passed_deadline;\n", config.deadline_header);
   return fmt::format(
       R"(        # The request passes as it came: any size, streamed, its path untouched, odd header names too.
         client_max_body_size 0;
@@ -376,8 +391,8 @@ std::string control_server(const NginxSetup& setup) {
 
 std::string nginx_conf(const Config& config, const NginxSetup& setup) {
   return heading(setup) + "http {\n" + scratch_paths(setup) + logs(config) + gate(config) +
-         upstream(config, setup) + maps(config) + service_server(config) + admin_server(config) +
-         metrics_server(config) + control_server(setup) + "}\n";
+         upstream(config, setup) + maps(config) + deadline_map(config) + service_server(config) +
+         admin_server(config) + metrics_server(config) + control_server(setup) + "}\n";
 }
 
 std::string nginx_quoted(std::string_view text) {

@@ -194,8 +194,19 @@ TEST(NginxConf, DeadlinesAreReadAndHandedOn) {
   const auto statements = statements_of(config);
   EXPECT_THAT(statements, Contains(Words{"loadline", "service", "deadline=1500ms"}));
   EXPECT_THAT(statements, Contains(Words{"loadline_deadline_header", "X-Deadline-Ms"}));
+  EXPECT_THAT(statements, Contains(Words{"proxy_set_header", "X-Deadline-Ms", "$passed_deadline"}));
+}
+
+// proxy_set_header with an empty value would take the header away.
+TEST(NginxConf, ADeadlineThatIsNotKnownPassesAsItCame) {
+  Config config = config_for("http://127.0.0.1:9000");
+  EXPECT_THAT(statements_of(config), Not(Contains(Contains("$passed_deadline"))));
+  config.deadline_header = "X-Deadline-Ms";
+  const auto statements = statements_of(config);
   EXPECT_THAT(statements,
-              Contains(Words{"proxy_set_header", "X-Deadline-Ms", "$loadline_deadline_left"}));
+              Contains(Words{"map", "$loadline_deadline_left", "$passed_deadline", "{"}));
+  EXPECT_THAT(statements, Contains(Words{"default", "$loadline_deadline_left"}));
+  EXPECT_THAT(statements, Contains(Words{"", "$http_x_deadline_ms"}));
 }
 
 TEST(NginxConf, ClassesTrustAndRejection) {
