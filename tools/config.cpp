@@ -233,30 +233,60 @@ std::vector<std::string> fallback_values(const ConfigKey& key) {
   return values;
 }
 
-bool same_address(const ListenAddress& a, const ListenAddress& b) {
-  return a.address == b.address && a.port == b.port;
+bool is_wildcard(std::string_view address) {
+  return address == "0.0.0.0" || address == "::";
+}
+
+bool is_this_machine(std::string_view host) {
+  return is_wildcard(host) || host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+// Whether what is sent to the one may end up at the other: nginx gives a connection to the most
+// exact address that listens at its port, so beside a wildcard the admin server would answer for
+// the service.
+bool collide(const ListenAddress& a, const ListenAddress& b) {
+  return a.port == b.port &&
+         (a.address == b.address || is_wildcard(a.address) || is_wildcard(b.address));
+}
+
+bool leads_to(const Upstream& upstream, const ListenAddress& listen) {
+  if (upstream.port != listen.port) {
+    return false;
+  }
+  // Which address of the two families it will be is seen only when it is looked up.
+  if (upstream.host == "localhost") {
+    return is_this_machine(listen.address);
+  }
+  return upstream.host == listen.address ||
+         (is_this_machine(upstream.host) && is_wildcard(listen.address));
 }
 
 void compare_listens(const Config& config, std::vector<ConfigFault>& faults) {
   const auto taken_by_listen = [&config](const std::optional<ListenAddress>& address) {
-    return address && config.listen && same_address(*address, *config.listen);
+    return address && config.listen && collide(*address, *config.listen);
   };
   if (taken_by_listen(config.admin)) {
-    faults.push_back({"admin", "is the address of 'listen': choose another port"});
+    faults.push_back({"admin", "shares an address with 'listen': choose another port"});
   }
   if (taken_by_listen(config.metrics)) {
-    faults.push_back({"metrics", "is the address of 'listen': choose another port"});
+    faults.push_back({"metrics", "shares an address with 'listen': choose another port"});
   }
-  if (config.admin && config.metrics && same_address(*config.admin, *config.metrics)) {
+  if (config.admin && config.metrics && collide(*config.admin, *config.metrics)) {
     faults.push_back({"metrics",
-                      "is the address of 'admin', which answers /metrics already: "
+                      "shares an address with 'admin', which answers /metrics already: "
                       "choose another port, or leave it out"});
   }
-  const auto& upstream = config.upstream;
-  if (upstream && config.listen && upstream->port == config.listen->port &&
-      upstream->host == config.listen->address) {
+}
+
+void check_upstream(const Config& config, std::vector<ConfigFault>& faults) {
+  const auto leads_here = [&config](const std::optional<ListenAddress>& address) {
+    return address && config.upstream && leads_to(*config.upstream, *address);
+  };
+  if (leads_here(config.listen)) {
     faults.push_back(
         {"upstream", "is the address of 'listen': requests would go round in circles"});
+  } else if (leads_here(config.admin) || leads_here(config.metrics)) {
+    faults.push_back({"upstream", "is an address of the sidecar's own, not of a service"});
   }
 }
 
@@ -274,21 +304,31 @@ void check_shares(const Config& config, std::vector<ConfigFault>& faults) {
   }
 }
 
-void check_classes(const Config& config, std::vector<ConfigFault>& faults) {
-  std::set<std::string_view> names;
+std::vector<std::string_view> class_names(const Config& config) {
+  if (config.classes.empty()) {
+    return {"critical_plus", "critical", "sheddable_plus", "sheddable"};
+  }
+  std::vector<std::string_view> names;
   for (const ClassSetting& setting : config.classes) {
-    if (!names.insert(setting.name).second) {
-      faults.push_back({"classes", fmt::format("class '{}' is there twice", setting.name)});
+    names.emplace_back(setting.name);
+  }
+  return names;
+}
+
+// In any case, as the gate finds them: clients write them as they like.
+void check_classes(const Config& config, std::vector<ConfigFault>& faults) {
+  std::set<std::string> seen;
+  const auto names = class_names(config);
+  for (const std::string_view name : names) {
+    if (!seen.insert(lower_case(name)).second) {
+      faults.push_back({"classes", fmt::format("class '{}' is there twice", name)});
     }
   }
   if (config.classes.size() > 8) {
     faults.push_back(
         {"classes", fmt::format("{} classes: allowed are up to 8", config.classes.size())});
   }
-  if (config.classes.empty()) {
-    names = {"critical_plus", "critical", "sheddable_plus", "sheddable"};
-  }
-  if (!config.default_class.empty() && !names.contains(config.default_class)) {
+  if (!config.default_class.empty() && !seen.contains(lower_case(config.default_class))) {
     faults.push_back({"default_class", fmt::format("value '{}': allowed is one of {}",
                                                    config.default_class, fmt::join(names, ", "))});
   }
@@ -390,6 +430,7 @@ std::string printable(std::string_view text) {
 std::vector<ConfigFault> find_contradictions(const Config& config) {
   std::vector<ConfigFault> faults;
   compare_listens(config, faults);
+  check_upstream(config, faults);
   check_tls(config, faults);
   check_headers(config, faults);
   check_classes(config, faults);

@@ -68,36 +68,6 @@ bool take_prefix(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// HOST, HOST:PORT, [IPV6] or [IPV6]:PORT.
-bool read_host_and_port(std::string_view text, Upstream& upstream) {
-  std::string_view port;
-  if (text.starts_with('[')) {
-    const auto close = text.find(']');
-    if (close == std::string_view::npos) {
-      return false;
-    }
-    upstream.host = text.substr(1, close - 1);
-    text.remove_prefix(close + 1);
-    if (!is_address(AF_INET6, upstream.host) || (!text.empty() && text.front() != ':')) {
-      return false;
-    }
-    port = text;
-  } else {
-    const auto colon = std::min(text.find(':'), text.size());
-    upstream.host = text.substr(0, colon);
-    port = text.substr(colon);
-    if (!is_host_name(upstream.host)) {
-      return false;
-    }
-  }
-  if (port.empty()) {
-    return upstream.port != 0;
-  }
-  const auto number = parse_count(port.substr(1), 1, 65535);
-  upstream.port = static_cast<std::uint16_t>(number.value_or(0));
-  return number.has_value();
-}
-
 // Clears the bits of `address` (in network order) after the first `bits`.
 template <std::size_t N>
 void keep_leading_bits(std::array<unsigned char, N>& address, std::uint32_t bits) {
@@ -128,6 +98,38 @@ std::optional<std::string> network_of(int family, const std::string& address,
   std::array<char, INET6_ADDRSTRLEN> text{};
   inet_ntop(family, bytes.data(), text.data(), text.size());
   return text.data() + suffix;
+}
+
+// HOST, HOST:PORT, [IPV6] or [IPV6]:PORT.
+bool read_host_and_port(std::string_view text, Upstream& upstream) {
+  std::string_view port;
+  if (text.starts_with('[')) {
+    const auto close = text.find(']');
+    if (close == std::string_view::npos) {
+      return false;
+    }
+    const auto address =
+        network_of<sizeof(in6_addr)>(AF_INET6, std::string(text.substr(1, close - 1)), {});
+    text.remove_prefix(close + 1);
+    if (!address || (!text.empty() && text.front() != ':')) {
+      return false;
+    }
+    upstream.host = *address;
+    port = text;
+  } else {
+    const auto colon = std::min(text.find(':'), text.size());
+    upstream.host = text.substr(0, colon);
+    port = text.substr(colon);
+    if (!is_host_name(upstream.host)) {
+      return false;
+    }
+  }
+  if (port.empty()) {
+    return upstream.port != 0;
+  }
+  const auto number = parse_count(port.substr(1), 1, 65535);
+  upstream.port = static_cast<std::uint16_t>(number.value_or(0));
+  return number.has_value();
 }
 
 }  // namespace

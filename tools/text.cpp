@@ -68,6 +68,16 @@ bool is_ipv6(const std::string& text) {
   return inet_pton(AF_INET6, text.c_str(), &address) == 1;
 }
 
+// One way to write each address, so that equal ones look equal.
+std::string plain_address(const std::string& text) {
+  in6_addr address{};
+  std::array<char, INET6_ADDRSTRLEN> plain{};
+  if (inet_pton(AF_INET6, text.c_str(), &address) != 1) {
+    return text;  // IPv4 has but one
+  }
+  return inet_ntop(AF_INET6, &address, plain.data(), plain.size());
+}
+
 struct HostPort {
   std::string host;
   std::optional<std::string_view> port;
@@ -210,7 +220,7 @@ std::optional<ListenAddress> parse_listen(std::string_view text) {
   if (!port) {
     return std::nullopt;
   }
-  return ListenAddress{parts->host, *port};
+  return ListenAddress{plain_address(parts->host), *port};
 }
 
 std::string Url::authority() const {

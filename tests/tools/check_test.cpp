@@ -65,7 +65,8 @@ TEST(Check, AllFaultsAndTwo) {
 TEST(Check, ContradictionsToo) {
   const Said said = check("version: 1\nlisten: 8080\nmetrics: 8080\n");
   EXPECT_EQ(said.code, kUsage);
-  EXPECT_EQ(said.err, "F:3:1: key 'metrics': is the address of 'listen': choose another port\n");
+  EXPECT_EQ(said.err,
+            "F:3:1: key 'metrics': shares an address with 'listen': choose another port\n");
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ TEST(ConfigFile, ContradictionsHaveThePlaceOfTheirKey) {
   const auto file = read_config_text("version: 1\nlisten: 8080\nadmin: 8080\n");
   EXPECT_THAT(file.faults, IsEmpty());
   EXPECT_THAT(describe_faults("f.yaml", place_contradictions(file)),
-              StartsWith("f.yaml:3:1: key 'admin': is the address of 'listen'"));
+              StartsWith("f.yaml:3:1: key 'admin': shares an address with 'listen'"));
 }
 
 TEST(ConfigFile, WhatCannotBeReadIsSaidInALine) {

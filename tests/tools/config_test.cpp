@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace loadline::tools {
@@ -223,16 +225,61 @@ TEST(Contradictions, AreNotInAPlainConfiguration) {
 TEST(Contradictions, OneAddressForTwo) {
   Config config = valid_config();
   config.admin = config.listen;
-  EXPECT_THAT(first_contradiction(config), HasSubstr("admin: is the address of 'listen'"));
+  EXPECT_THAT(first_contradiction(config), HasSubstr("admin: shares an address with 'listen'"));
   config = valid_config();
   config.admin = config.metrics = ListenAddress{"127.0.0.1", 8081};
-  EXPECT_THAT(first_contradiction(config), HasSubstr("metrics: is the address of 'admin'"));
+  EXPECT_THAT(first_contradiction(config), HasSubstr("metrics: shares an address with 'admin'"));
+}
+
+Config listening_on(const char* listen, const char* admin) {
+  Config config = valid_config();
+  config.listen = parse_listen(listen);
+  config.admin = parse_listen(admin);
+  return config;
+}
+
+TEST(Contradictions, AWildcardTakesInEveryAddressOfItsPort) {
+  for (const char* wildcard : {"0.0.0.0:8090", "[::]:8090", "[0:0::0]:8090"}) {
+    for (const char* other : {"127.0.0.1:8090", "[::1]:8090", "10.0.0.1:8090", "0.0.0.0:8090"}) {
+      EXPECT_THAT(first_contradiction(listening_on(wildcard, other)),
+                  HasSubstr("admin: shares an address with 'listen'"));
+      EXPECT_THAT(first_contradiction(listening_on(other, wildcard)),
+                  HasSubstr("admin: shares an address with 'listen'"));
+    }
+    EXPECT_EQ(first_contradiction(listening_on(wildcard, "127.0.0.1:8091")), "");
+    Config config = listening_on("127.0.0.1:8080", wildcard);
+    config.metrics = parse_listen("8090");
+    EXPECT_THAT(first_contradiction(config), HasSubstr("metrics: shares an address with 'admin'"));
+  }
+  EXPECT_EQ(first_contradiction(listening_on("127.0.0.1:8090", "127.0.0.2:8090")), "");
+}
+
+TEST(Contradictions, OneAddressInTwoSpellings) {
+  EXPECT_THAT(first_contradiction(listening_on("[::1]:8090", "[0:0:0:0:0:0:0:1]:8090")),
+              HasSubstr("admin: shares an address with 'listen'"));
 }
 
 TEST(Contradictions, AServiceThatIsTheSidecar) {
   Config config = valid_config();
-  config.upstream = parse_upstream("http://127.0.0.1:8080");
-  EXPECT_THAT(first_contradiction(config), HasSubstr("circles"));
+  for (const auto& [listen, upstream] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"127.0.0.1:8080", "http://127.0.0.1:8080"},
+           {"127.0.0.1:8080", "http://localhost:8080"},
+           {"0.0.0.0:8080", "http://127.0.0.1:8080"},
+           {"[::]:8080", "http://localhost:8080"},
+           {"[::1]:8080", "http://[0::1]:8080"}}) {
+    config.listen = parse_listen(listen);
+    config.upstream = parse_upstream(upstream);
+    EXPECT_THAT(first_contradiction(config), HasSubstr("circles")) << listen << " " << upstream;
+  }
+  for (const char* upstream :
+       {"http://10.0.0.1:8080", "http://api:8080", "http://localhost:8081", "unix:/run/app.sock"}) {
+    config.listen = parse_listen("0.0.0.0:8080");
+    config.upstream = parse_upstream(upstream);
+    EXPECT_EQ(first_contradiction(config), "") << upstream;
+  }
+  config.admin = parse_listen("8081");
+  config.upstream = parse_upstream("8081");
+  EXPECT_THAT(first_contradiction(config), HasSubstr("upstream: is an address of the sidecar's"));
 }
 
 TEST(Contradictions, Classes) {
@@ -251,6 +298,16 @@ TEST(Contradictions, Classes) {
     config.classes[i].name = std::string(1, static_cast<char>('a' + i));
   }
   EXPECT_THAT(first_contradiction(config), HasSubstr("9 classes: allowed are up to 8"));
+}
+
+// As nginx, which refuses to start, and the gate, which finds them so.
+TEST(Contradictions, ClassesAreComparedInAnyCase) {
+  Config config = valid_config();
+  config.classes = {{"a", 0}, {"A", 0}};
+  EXPECT_THAT(first_contradiction(config), HasSubstr("class 'A' is there twice"));
+  config.classes = {{"Api", 0}, {"batch", 0}};
+  config.default_class = "BATCH";
+  EXPECT_EQ(first_contradiction(config), "");
 }
 
 TEST(Contradictions, OneHeaderForTwo) {

@@ -90,11 +90,11 @@ TEST(LoadConfig, FaultsNameTheFlagOrTheLine) {
 TEST(LoadConfig, ContradictionsNameWhatMadeThem) {
   const TestFolder folder;
   auto options = options_with({{"limit", "5"}, {"upstream", "9000"}, {"admin", "8080"}});
-  EXPECT_THAT(load_config(options).faults, ElementsAre(StartsWith("--admin: is the address")));
+  EXPECT_THAT(load_config(options).faults, ElementsAre(StartsWith("--admin: shares an address")));
   options.flags.pop_back();
   options.file = folder.write("f.yaml", "version: 1\nadmin: 8080\n");
   EXPECT_THAT(load_config(options).faults,
-              ElementsAre(StartsWith(options.file + ":2:1: key 'admin': is the address")));
+              ElementsAre(StartsWith(options.file + ":2:1: key 'admin': shares an address")));
 }
 
 TEST(DescribeRun, IsOneLine) {
