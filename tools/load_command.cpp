@@ -170,7 +170,7 @@ void add_request(CLI::App& app, LoadOptions& load) {
   add_choice(app, "--retries", load.retries,
              {{"off", Retries::off}, {"now", Retries::now}, {"backoff", Retries::backoff}},
              "After a timeout, an error, 429 or 5xx. backoff: after a random time up to 100 ms, "
-             "doubled each time, and no less than Retry-After");
+             "doubled each time, and no less than Retry-After (seconds or a date)");
   app.add_option("--attempts", load.attempts,
                  "With retries: attempts of a call, the first included")
       ->check(CLI::Range(1u, 100u))

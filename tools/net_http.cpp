@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 namespace loadline::tools {
 namespace {
@@ -31,7 +32,38 @@ bool has_field(const std::vector<HeaderField>& fields, const char* name) {
   });
 }
 
+// strptime reads more than HTTP allows, but nothing that could be meant otherwise; a day that its
+// month does not have is the exception.
+std::optional<std::time_t> parse_date(const std::string& text) {
+  for (const char* form :
+       {"%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"}) {
+    std::tm date{};
+    const char* end = strptime(text.c_str(), form, &date);
+    if (end == nullptr || *end != '\0') {
+      continue;
+    }
+    const int day = date.tm_mday;
+    const std::time_t time = timegm(&date);
+    return date.tm_mday == day ? std::optional(time) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<std::uint32_t> parse_retry_after(std::string_view text, std::time_t now) {
+  constexpr std::uint32_t kMost = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc::invalid_argument && end == text.data() + text.size()) {
+    return error == std::errc{} ? seconds : kMost;
+  }
+  const auto date = parse_date(std::string(text));
+  if (!date) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint32_t>(std::clamp<std::time_t>(*date - now, 0, kMost));
+}
 
 std::optional<HeaderField> parse_header(std::string_view text) {
   const auto colon = text.find(':');
@@ -83,13 +115,9 @@ void AnswerReader::on_response_impl(int code, View, int, Code&) {
 }
 
 void AnswerReader::on_field_impl(Field name, View, View value, Code&) {
-  if (name != Field::retry_after) {
-    return;
-  }
-  std::uint32_t seconds = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
-  if (error == std::errc{} && end == value.data() + value.size()) {
-    retry_after_ = seconds;
+  if (name == Field::retry_after) {
+    // Nothing is less than any number.
+    retry_after_ = std::max(retry_after_, parse_retry_after(trimmed(value), std::time(nullptr)));
   }
 }
 

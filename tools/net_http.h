@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,11 @@ bool is_method(std::string_view text);
 std::string request_head(const Url& url, std::string_view method,
                          const std::vector<HeaderField>& fields, std::uint64_t body_bytes);
 
+// The seconds that a Retry-After asks to wait, counted from `now`: whole seconds, however many
+// digits (the largest number stands for all that are larger), or one of HTTP's three forms of a
+// date, of which one in the past is 0. Nothing when it is neither.
+std::optional<std::uint32_t> parse_retry_after(std::string_view text, std::time_t now);
+
 // Reads one answer; the body is counted and thrown away. Feed it with put() until is_done().
 class AnswerReader : public boost::beast::http::basic_parser<false> {
  public:
@@ -37,7 +43,7 @@ class AnswerReader : public boost::beast::http::basic_parser<false> {
 
   int status_code() const { return status_; }
   std::uint64_t body_bytes() const { return body_bytes_; }
-  // Seconds, when the answer has a Retry-After in seconds; dates are not read.
+  // Seconds, when the answer has a Retry-After that can be read; the longest of several.
   std::optional<std::uint32_t> retry_after() const { return retry_after_; }
   // 1xx: another answer follows on the same connection.
   bool is_interim() const { return status_ >= 100 && status_ < 200 && status_ != 101; }

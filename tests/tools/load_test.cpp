@@ -216,6 +216,19 @@ TEST(Load, ARetryThatSucceedsCountsOnceAsGood) {
   EXPECT_LE(report.total.good(), report.total.calls);
 }
 
+TEST(Load, BackoffWaitsHoweverLongItIsAskedTo) {
+  ScriptedServer server{[](TestSocket& socket, int) {
+    while (ScriptedServer::read_request(socket)) {
+      ScriptedServer::answer(
+          socket, "HTTP/1.1 503 Busy\r\nRetry-After: 99999999999\r\nContent-Length: 0\r\n\r\n");
+    }
+  }};
+  auto options = steady(server.url());
+  options.retries = Retries::backoff;
+  const auto report = run_load(options);
+  EXPECT_EQ(report.total.offered, report.total.calls);
+}
+
 // The second request on each connection finds it closed, without having been taken: the server
 // stops reading from the first one on and closes before its kernel could have answered for it.
 TEST(Load, AConnectionClosedWhileIdleIsNoFailure) {
