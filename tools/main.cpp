@@ -1,6 +1,9 @@
 // The loadline command: reads the command line and hands over to one subcommand.
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "command.h"
@@ -36,11 +39,21 @@ int read_and_run(int argc, char** argv) {
   return chosen();
 }
 
+// A result that nobody gets is no success, and a full disk shows only when the last of it is
+// written.
+int with_output_written(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
+    return code;
+  }
+  fmt::print(stderr, "loadline: cannot write to standard output: {}\n", std::strerror(errno));
+  return code == loadline::tools::kOk ? loadline::tools::kFailed : code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    return read_and_run(argc, argv);
+    return with_output_written(read_and_run(argc, argv));
   } catch (const std::exception& error) {
     fmt::print(stderr, "loadline: {}\n", error.what());
     return loadline::tools::kFailed;

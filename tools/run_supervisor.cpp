@@ -143,7 +143,9 @@ bool Supervisor::start() {
     turn_off();
   }
   fmt::print("loadline: {}\n", describe_run(config_, options_.off));
+  // Guarding matters more than saying so: a full disk under a log does not count as a failure.
   std::fflush(stdout);
+  std::clearerr(stdout);
   return true;
 }
 

@@ -22,7 +22,10 @@ int serve(const ServiceOptions& options) {
   auto url = service.url().text();
   url.pop_back();  // the address, without the path
   fmt::print("listening: {}\n", url);
-  std::fflush(stdout);
+  // Whoever is to use it waits for this line.
+  if (std::fflush(stdout) != 0) {
+    return kFailed;
+  }
   context.run();
   return kOk;
 }
