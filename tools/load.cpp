@@ -20,7 +20,6 @@ namespace {
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-
 // The engines, each in its thread; knows when all are done.
 class Engines {
  public:
@@ -215,9 +214,10 @@ std::string problem_with_request(const LoadOptions& options) {
     return "--body: at most 1g";
   }
   for (const auto& share : options.classes) {
-    if (!(share.weight > 0) || !parse_header("x:" + share.name) || share.name.empty()) {
-      return fmt::format("--class: '{}={}' is not a name and a weight above 0", share.name,
-                         share.weight);
+    if (!(share.weight > 0 && share.weight <= kMostWeight) || !parse_header("x:" + share.name) ||
+        share.name.empty()) {
+      return fmt::format("--class: '{}={}' is not a name and a weight above 0, at most 1000000",
+                         share.name, share.weight);
     }
   }
   if (!parse_header(options.deadline_header + ":1")) {

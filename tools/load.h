@@ -40,6 +40,9 @@ struct ClassShare {
   double weight = 1;
 };
 
+// Sums of weights stay finite, and the smallest of them is still drawn.
+inline constexpr double kMostWeight = 1e6;
+
 enum class Arrivals { poisson, fixed };
 
 // What a caller does when an attempt times out, fails, or is answered 429 or 5xx. `backoff` waits a

@@ -1,8 +1,8 @@
 #include "load_text.h"
 
-#include <charconv>
-#include <cmath>
 #include <string>
+
+#include "config_values.h"
 
 namespace loadline::tools {
 namespace {
@@ -19,24 +19,9 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) {
-    return std::nullopt;
-  }
-  return value;
-}
-
-std::optional<double> parse_not_negative(std::string_view text) {
-  const auto value = parse_number<double>(text);
-  return value && std::isfinite(*value) && *value >= 0 ? value : std::nullopt;
-}
-
 std::optional<RateStep> parse_step(std::string_view text, bool first) {
   const auto at = text.find('@');
-  const auto rate = parse_not_negative(text.substr(0, at));
+  const auto rate = parse_decimal(text.substr(0, at));
   if (!rate || (at == std::string_view::npos && !first)) {
     return std::nullopt;
   }
@@ -66,9 +51,9 @@ std::optional<BurstForm> parse_burst(std::string_view text) {
   if (at == std::string_view::npos) {
     return std::nullopt;
   }
-  const auto size = parse_number<std::uint64_t>(text.substr(0, at));
+  const auto size = parse_count(text.substr(0, at), 1, 100'000);
   const auto every = parse_time(text.substr(at + 1));
-  if (!size || *size == 0 || *size > 100'000 || !every || every->count() == 0) {
+  if (!size || !every || every->count() == 0) {
     return std::nullopt;
   }
   return BurstForm{*size, *every};
@@ -78,10 +63,9 @@ std::optional<std::vector<ClassShare>> parse_classes(std::string_view text) {
   std::vector<ClassShare> classes;
   for (const auto part : split(text, ',')) {
     const auto equals = part.find('=');
-    const auto weight = equals == std::string_view::npos
-                            ? std::nullopt
-                            : parse_not_negative(part.substr(equals + 1));
-    if (equals == 0 || !weight || *weight == 0) {
+    const auto weight =
+        equals == std::string_view::npos ? std::nullopt : parse_decimal(part.substr(equals + 1));
+    if (equals == 0 || !weight || *weight == 0 || *weight > kMostWeight) {
       return std::nullopt;
     }
     classes.push_back({std::string(part.substr(0, equals)), *weight});

@@ -27,6 +27,6 @@ inline constexpr const char* kBurstForm = "N@TIME, as in 50@2s (50 at once, ever
 // critical=8,sheddable=2
 std::optional<std::vector<ClassShare>> parse_classes(std::string_view text);
 inline constexpr const char* kClassesForm =
-    "NAME=WEIGHT,... with weights above 0, as in critical=8,sheddable=2";
+    "NAME=WEIGHT,... with weights above 0, at most 1000000, as in critical=8,sheddable=2";
 
 }  // namespace loadline::tools

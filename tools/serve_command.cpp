@@ -54,11 +54,8 @@ void add_serve(CLI::App& app, Action& chosen) {
               {"exponential", Distribution::exponential},
               {"lognormal", Distribution::lognormal}},
              "How service times are spread");
-  auto* cv = command
-                 ->add_option("--cv", options->cv,
-                              "Standard deviation over mean of the service time; lognormal only")
-                 ->check(CLI::Range(0.001, 100.0))
-                 ->capture_default_str();
+  auto* cv = add_decimal(*command, "--cv", options->cv, 0.001, 100,
+                         "Standard deviation over mean of the service time; lognormal only");
   command->add_option("--seed", options->seed, "Of the service times")->capture_default_str();
   command->add_flag("--cpu", options->cpu,
                     "Burn CPU in real threads; otherwise workers sleep, which is precise");

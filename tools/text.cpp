@@ -32,21 +32,6 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// from_chars alone would also take "inf", "1e9" and "-1".
-std::optional<double> parse_decimal(std::string_view text) {
-  const bool plain =
-      std::all_of(text.begin(), text.end(), [](char c) { return is_digit(c) || c == '.'; });
-  if (!plain || text.empty() || !is_digit(text.front()) || !is_digit(text.back())) {
-    return std::nullopt;
-  }
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) {
-    return std::nullopt;
-  }
-  return value;
-}
-
 template <class Integer>
 std::optional<Integer> parse_whole(std::string_view text) {
   Integer value = 0;
@@ -136,6 +121,21 @@ std::string bracketed(const std::string& host) {
 }
 
 }  // namespace
+
+// from_chars alone would also take "inf", "1e9" and "-1".
+std::optional<double> parse_decimal(std::string_view text) {
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return is_digit(c) || c == '.'; });
+  if (!plain || text.empty() || !is_digit(text.front()) || !is_digit(text.back())) {
+    return std::nullopt;
+  }
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
 
 std::optional<nanoseconds> parse_time(std::string_view text) {
   if (text == "0") {

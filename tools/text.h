@@ -22,6 +22,9 @@ inline constexpr const char* kTimeForm = "a number with a unit (ns, us, ms, s, m
 // The shortest text that parse_time reads back as the same time: 20ms, 1.5s, 2m, 0s.
 std::string format_time(std::chrono::nanoseconds time);
 
+// A number in plain digits, with a fraction or without; not nan, inf, -1, 1e9 or 0x10.
+std::optional<double> parse_decimal(std::string_view text);
+
 // A size in bytes: a whole number, alone or with k, m or g (powers of 1024, either case, as nginx).
 std::optional<std::uint64_t> parse_size(std::string_view text);
 inline constexpr const char* kSizeForm = "a whole number of bytes, or with k, m or g, as in 64k";

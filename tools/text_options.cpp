@@ -61,6 +61,23 @@ CLI::Option* add_size(CLI::App& app, const std::string& name, std::uint64_t& tar
       ->type_name("SIZE");
 }
 
+CLI::Option* add_decimal(CLI::App& app, const std::string& name, double& target, double low,
+                         double high, const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&target, name, low, high](const std::string& text) {
+            const auto number = parse_decimal(text);
+            if (!number || *number < low || *number > high) {
+              refuse_value(name, text, fmt::format("a number from {} to {}", low, high));
+            }
+            target = *number;
+          },
+          help)
+      ->type_name(fmt::format("N in [{} - {}]", low, high))
+      ->default_str(fmt::format("{}", target));
+}
+
 CLI::Option* add_listen(CLI::App& app, const std::string& name, ListenAddress& target,
                         const std::string& help) {
   return app

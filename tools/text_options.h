@@ -30,6 +30,9 @@ CLI::Option* add_size(CLI::App& app, const std::string& name, std::uint64_t& tar
                       const std::string& help);
 CLI::Option* add_listen(CLI::App& app, const std::string& name, ListenAddress& target,
                         const std::string& help);
+// A number from `low` to `high`.
+CLI::Option* add_decimal(CLI::App& app, const std::string& name, double& target, double low,
+                         double high, const std::string& help);
 // One of a few words.
 template <class Value>
 CLI::Option* add_choice(CLI::App& app, const std::string& name, Value& target,

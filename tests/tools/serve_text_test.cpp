@@ -1,6 +1,8 @@
 // Times, sizes, addresses and URLs as a person writes them.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "text.h"
 
 namespace loadline::tools {
@@ -37,6 +39,19 @@ TEST(FormatTime, IsReadBackAsTheSameTime) {
   EXPECT_EQ(format_time(0ns), "0s");
   for (const auto time : {1ns, 999ns, 1001ns, 123'456'789ns, 3'600'000'000'001ns}) {
     EXPECT_EQ(parse_time(format_time(time)), time) << format_time(time);
+  }
+}
+
+// What is no plain number slips through a comparison with a smallest and a largest.
+TEST(ParseDecimal, TakesPlainNumbersOnly) {
+  EXPECT_EQ(parse_decimal("0"), 0.0);
+  EXPECT_EQ(parse_decimal("12.5"), 12.5);
+  for (const std::string& text :
+       {std::string(""), std::string("nan"), std::string("NaN"), std::string("-nan"),
+        std::string("inf"), std::string("infinity"), std::string("-1"), std::string("+1"),
+        std::string("1e308"), std::string("0x10"), std::string("1."), std::string(" 1"),
+        std::string(400, '9')}) {
+    EXPECT_FALSE(parse_decimal(text)) << text;
   }
 }
 
