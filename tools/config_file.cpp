@@ -8,12 +8,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <numeric>
 #include <stdexcept>
 
 namespace loadline::tools {
 namespace {
+
+constexpr std::size_t kMostBytes = 1 << 20;
 
 constexpr const char* kVersionHint = "allowed is 1, the version of this format";
 
@@ -245,6 +246,42 @@ void Reader::add(FilePlace place, std::string_view key, std::string_view text) {
   file_.faults.push_back({place, fmt::format("key '{}': {}", printable(key), text)});
 }
 
+[[noreturn]] void refuse(const std::string& path, std::string_view why) {
+  throw std::runtime_error(fmt::format("{}: {}", path, why));
+}
+
+// Opening a pipe waits for someone to write, and a device may have no end. (What takes the place of
+// a regular file after this look is still not read without a bound.)
+void require_regular_file(const std::string& path) {
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::directory) {
+    refuse(path, "is a folder, not a file");
+  }
+  if (error) {
+    refuse(path, "cannot be read: " + error.message());
+  }
+  if (type != std::filesystem::file_type::regular) {
+    refuse(path, "is a pipe, a device or a socket: allowed is a regular file");
+  }
+}
+
+std::string read_regular_file(const std::string& path) {
+  require_regular_file(path);
+  errno = 0;
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) {
+    refuse(path, fmt::format("cannot be read: {}", std::strerror(errno)));
+  }
+  std::string text(kMostBytes + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() > kMostBytes) {
+    refuse(path, "is larger than 1 MiB, which no configuration is");
+  }
+  return text;
+}
+
 }  // namespace
 
 ConfigFile read_config_text(const std::string& text) {
@@ -252,17 +289,7 @@ ConfigFile read_config_text(const std::string& text) {
 }
 
 ConfigFile read_config_file(const std::string& path) {
-  // A folder opens like a file; only reading it would fail, and without a word.
-  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
-    throw std::runtime_error(fmt::format("{}: is a folder, not a file", path));
-  }
-  errno = 0;
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) {
-    throw std::runtime_error(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  }
-  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  return read_config_text(text);
+  return read_config_text(read_regular_file(path));
 }
 
 std::vector<FileFault> place_contradictions(const ConfigFile& file) {

@@ -33,7 +33,8 @@ struct ConfigFile {
 // yet change what they say.
 ConfigFile read_config_text(const std::string& text);
 
-// Reads a file; throws std::runtime_error with a one-line message if it cannot be opened.
+// Reads a regular file (or what a link leads to) of at most 1 MiB; throws std::runtime_error with a
+// one-line message if it is none or cannot be read.
 ConfigFile read_config_file(const std::string& path);
 
 // The contradictions in `config`, as faults of the file it came from.

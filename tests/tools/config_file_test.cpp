@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 
 namespace loadline::tools {
@@ -137,19 +141,48 @@ TEST(ConfigFile, ContradictionsHaveThePlaceOfTheirKey) {
               StartsWith("f.yaml:3:1: key 'admin': shares an address with 'listen'"));
 }
 
+std::string refusal_of(const std::string& path) {
+  try {
+    read_config_file(path);
+    return "";
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+}
+
 TEST(ConfigFile, WhatCannotBeReadIsSaidInALine) {
-  EXPECT_THROW(
-      {
-        try {
-          read_config_file("/nonexistent/f.yaml");
-        } catch (const std::runtime_error& error) {
-          EXPECT_STREQ(error.what(),
-                       "/nonexistent/f.yaml: cannot be read: No such file or directory");
-          throw;
-        }
-      },
-      std::runtime_error);
-  EXPECT_THROW(read_config_file("/tmp"), std::runtime_error);
+  EXPECT_EQ(refusal_of("/nonexistent/f.yaml"),
+            "/nonexistent/f.yaml: cannot be read: No such file or directory");
+  EXPECT_EQ(refusal_of("/tmp"), "/tmp: is a folder, not a file");
+}
+
+// Each of them would be waited for, or read, without end.
+TEST(ConfigFile, OnlyARegularFileIsRead) {
+  const std::string base = testing::TempDir() + "config_file_test_" + std::to_string(getpid());
+  const std::string pipe = base + ".pipe";
+  const std::string link = base + ".link";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  ASSERT_EQ(symlink(pipe.c_str(), link.c_str()), 0);
+  for (const std::string& path : {std::string("/dev/zero"), std::string("/dev/null"), pipe, link}) {
+    EXPECT_EQ(refusal_of(path),
+              path + ": is a pipe, a device or a socket: allowed is a regular file");
+  }
+  std::remove(link.c_str());
+  std::remove(pipe.c_str());
+}
+
+TEST(ConfigFile, HasAtMostOneMebibyte) {
+  const std::string path = testing::TempDir() + "config_file_test_" + std::to_string(getpid());
+  const std::string link = path + ".link";
+  const std::string text = "version: 1\nlimit: 5\n";
+  ASSERT_EQ(symlink(path.c_str(), link.c_str()), 0);
+  std::ofstream(path) << text << std::string((1 << 20) - text.size(), '#');
+  EXPECT_EQ(refusal_of(path), "");
+  EXPECT_EQ(read_config_file(link).config.limit, 5u);
+  std::ofstream(path, std::ios::app) << '#';
+  EXPECT_EQ(refusal_of(path), path + ": is larger than 1 MiB, which no configuration is");
+  std::remove(link.c_str());
+  std::remove(path.c_str());
 }
 
 TEST(ConfigFile, TheExampleIsValid) {
