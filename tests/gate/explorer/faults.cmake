@@ -27,7 +27,10 @@ plant(collect_without_dispatch busy_cancel_granted src/gate/settle.h
       [[taken = take_ready(who, out);
     more = dispatch(section.now(), signals);]]
       [[taken = take_ready(who, out);]])
-# Either half alone is made good by the other.
+# Somebody was judged by rules that changed before it came to wait.
+plant(offer_without_dispatch observe src/gate/offer.h
+      [[more = dispatch(section.now(), answer.signals);]] [[more = false;]])
+# The second look alone is not missed: the dispatch makes up for it.
 plant(queueing_without_a_second_look two_twice src/gate/queue.h
       [[  const Word next =
       seen.with_waiting(count_of_queues() + 1, mask_of_queues() | (1U << request.importance));

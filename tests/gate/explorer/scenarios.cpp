@@ -230,7 +230,7 @@ std::vector<Scenario> deadly_ones() {
       {.name = "death_beside_a_tick",
        .says = "the audit of a death disturbs a request under way",
        .limit = 2,
-       .scripts = {{kGive}, {request()}, {tick(), tick(40)}},
+       .scripts = {{kGive}, {request()}, {tick()}},
        .before = {{take()}},
        .victim = kA},
       {.name = "death_and_request_beside_a_tick",
