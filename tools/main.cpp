@@ -1,6 +1,7 @@
 // The loadline command: reads the command line and hands over to one subcommand.
 #include <fmt/format.h>
 
+#include <boost/system/system_error.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -54,6 +55,10 @@ int with_output_written(int code) {
 int main(int argc, char** argv) {
   try {
     return with_output_written(read_and_run(argc, argv));
+  } catch (const boost::system::system_error& error) {
+    // Its what() tells of source files and templates.
+    fmt::print(stderr, "loadline: {}\n", error.code().message());
+    return loadline::tools::kFailed;
   } catch (const std::exception& error) {
     fmt::print(stderr, "loadline: {}\n", error.what());
     return loadline::tools::kFailed;

@@ -11,6 +11,8 @@
 #include <boost/beast/http.hpp>
 #include <exception>
 
+#include "text.h"
+
 namespace loadline::tools {
 namespace {
 
@@ -48,6 +50,18 @@ asio::awaitable<void> connect_and_exchange(const std::string& socket, const std:
   co_await exchange(stream, method, target, answer);
 }
 
+// What an exception of Boost says of itself is for who reads its source.
+std::string why_no_answer(const beast::error_code& error, std::chrono::milliseconds timeout) {
+  if (error == beast::error::timeout) {
+    return fmt::format("no answer within {}: is the nginx behind it stopped, or very busy?",
+                       format_time(timeout));
+  }
+  if (error == http::error::end_of_stream || error == http::error::partial_message) {
+    return "closed before it answered: it may be ending, try again";
+  }
+  return fmt::format("no answer: {}", error.message());
+}
+
 }  // namespace
 
 ControlAnswer ask_control(const std::string& socket, const std::string& method,
@@ -63,10 +77,8 @@ ControlAnswer ask_control(const std::string& socket, const std::string& method,
   }
   try {
     std::rethrow_exception(failure);
-  } catch (const NotRunning&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw std::runtime_error(fmt::format("{}: no answer: {}", socket, error.what()));
+  } catch (const boost::system::system_error& error) {
+    throw std::runtime_error(fmt::format("{}: {}", socket, why_no_answer(error.code(), timeout)));
   }
 }
 

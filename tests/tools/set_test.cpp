@@ -1,8 +1,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/streambuf.hpp>
+#include <boost/asio/write.hpp>
+#include <chrono>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "set_change.h"
 #include "set_client.h"
@@ -11,6 +20,8 @@ namespace loadline::tools {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 TEST(SetRequest, AsksTheModule) {
   EXPECT_EQ(set_request({"limit=20"}).target, "/set?limit=20");
@@ -40,6 +51,63 @@ TEST(DescribeState, IsOneLine) {
 TEST(AskControl, NobodyIsThere) {
   EXPECT_THROW(ask_control("/nonexistent/control.sock", "GET", "/status", std::chrono::seconds(1)),
                NotRunning);
+}
+
+// A listener at a unix socket that does with a connection what a test tells it.
+class SilentServer {
+ public:
+  explicit SilentServer(const char* answer) {
+    thread_ = std::thread{[this, answer] {
+      Local::socket connection = acceptor_.accept();
+      if (answer != nullptr) {
+        boost::asio::streambuf request;
+        boost::asio::read_until(connection, request, "\r\n\r\n");
+        boost::asio::write(connection, boost::asio::buffer(std::string(answer)));
+        return;
+      }
+      char end = 0;
+      boost::system::error_code ignored;
+      while (connection.read_some(boost::asio::buffer(&end, 1), ignored) > 0) {
+      }
+    }};
+  }
+  ~SilentServer() {
+    thread_.join();
+    std::remove(path_.c_str());
+  }
+
+  std::string refusal() const {
+    try {
+      ask_control(path_, "GET", "/status", std::chrono::milliseconds(100));
+      return "";
+    } catch (const std::runtime_error& error) {
+      const std::string text = error.what();
+      EXPECT_THAT(text, StartsWith(path_ + ": "));
+      return text.substr(path_.size() + 2);
+    }
+  }
+
+ private:
+  using Local = boost::asio::local::stream_protocol;
+
+  std::string path_ = testing::TempDir() + "set_test_" + std::to_string(getpid());
+  boost::asio::io_context context_;
+  Local::acceptor acceptor_{context_, Local::endpoint(path_)};
+  std::thread thread_;
+};
+
+TEST(AskControl, WhyThereIsNoAnswerIsAPlainSentence) {
+  EXPECT_EQ(SilentServer(nullptr).refusal(),
+            "no answer within 100ms: is the nginx behind it stopped, or very busy?");
+  for (const char* cut : {"", "HTTP/1.1 200 OK\r\nContent-Le",
+                          "HTTP/1.1 200 OK\r\n"
+                          "Content-Length: 9\r\n\r\nhalf"}) {
+    EXPECT_EQ(SilentServer(cut).refusal(),
+              "closed before it answered: it may be ending, try again");
+  }
+  const std::string odd = SilentServer("what?\r\n\r\n").refusal();
+  EXPECT_THAT(odd, StartsWith("no answer: "));
+  EXPECT_THAT(odd, Not(HasSubstr("/usr")));
 }
 
 }  // namespace
