@@ -2,16 +2,19 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <fstream>
+#include <csignal>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stop_token>
 
 #include "command.h"
 #include "demo_report.h"
 #include "demo_stage.h"
+#include "json_file.h"
+#include "stop_on_signal.h"
 
 namespace loadline::tools {
 namespace {
@@ -63,10 +66,21 @@ std::string too_few_descriptors() {
       limit.rlim_cur, kDescriptors);
 }
 
-double measure_capacity(DemoStage& stage) {
+// Someone has asked to end: what there is so far shows nothing.
+struct Interrupted {};
+
+void go_on_unless(const std::stop_token& stop) {
+  if (stop.stop_requested()) {
+    throw Interrupted{};
+  }
+}
+
+double measure_capacity(DemoStage& stage, const std::stop_token& stop) {
   stage.prepare(false);
   const LoadReport report = run_load(
-      {.url = stage.url(), .closed = kClosedCallers, .duration = 4s, .warmup = 1s, .timeout = 10s});
+      {.url = stage.url(), .closed = kClosedCallers, .duration = 4s, .warmup = 1s, .timeout = 10s},
+      {}, stop);
+  go_on_unless(stop);
   return report.goodput_per_second();
 }
 
@@ -88,40 +102,44 @@ DemoRun summarize(const LoadReport& report, const ServiceStats& before, const Se
           .generator_fault = report.starved ? report.why : ""};
 }
 
-DemoRun run_once(DemoStage& stage, const Load& load, double rate, bool gate_on) {
+DemoRun run_once(DemoStage& stage, const Load& load, double rate, bool gate_on,
+                 const std::stop_token& stop) {
   stage.prepare(gate_on);
   std::optional<ServiceStats> at_warmup;
-  const LoadReport report = run_load({.url = stage.url(),
-                                      .rate = {{0s, rate}},
-                                      .duration = load.duration,
-                                      .warmup = load.warmup,
-                                      .timeout = kPatience,
-                                      .tolerable_lateness = kTolerableLateness},
-                                     [&](const LoadProgress& progress) {
-                                       if (!at_warmup && progress.elapsed >= load.warmup) {
-                                         at_warmup = stage.service_stats();
-                                       }
-                                     });
+  const LoadReport report = run_load(
+      {.url = stage.url(),
+       .rate = {{0s, rate}},
+       .duration = load.duration,
+       .warmup = load.warmup,
+       .timeout = kPatience,
+       .tolerable_lateness = kTolerableLateness},
+      [&](const LoadProgress& progress) {
+        if (!at_warmup && progress.elapsed >= load.warmup) {
+          at_warmup = stage.service_stats();
+        }
+      },
+      stop);
+  go_on_unless(stop);
   return summarize(report, at_warmup.value_or(ServiceStats{}), stage.service_stats());
 }
 
-DemoReport measure(const DemoStage::Options& setup) {
+DemoReport measure(const DemoStage::Options& setup, const std::stop_token& stop) {
   Progress progress;
   DemoStage stage(setup);
   DemoReport report{
       .workers = setup.workers, .service_ms = in_ms(setup.service_time), .limit = setup.limit};
   progress.step(fmt::format("capacity: {} callers, each asking again as soon as it is answered",
                             kClosedCallers));
-  report.capacity = measure_capacity(stage);
+  report.capacity = measure_capacity(stage, stop);
   for (const Load& load : kLoads) {
     const double rate = load.multiple * report.capacity;
     DemoRow row{.load = load.multiple, .rate = rate};
     progress.step(fmt::format("{}x of {:.0f}/s for {}, gate off", load.multiple, report.capacity,
                               load.duration));
-    row.bare = run_once(stage, load, rate, false);
+    row.bare = run_once(stage, load, rate, false, stop);
     progress.step(fmt::format("{}x of {:.0f}/s for {}, gate on", load.multiple, report.capacity,
                               load.duration));
-    row.guarded = run_once(stage, load, rate, true);
+    row.guarded = run_once(stage, load, rate, true, stop);
     report.rows.push_back(row);
   }
   return report;
@@ -136,14 +154,18 @@ void explain(const DemoReport& report) {
       report.workers, report.service_ms, report.capacity, report.limit, demo_table(report));
 }
 
-bool write_json(const std::string& path, const DemoReport& report) {
-  std::ofstream file(path);
-  file << demo_json(report).dump(2) << '\n';
-  file.flush();
-  if (!file) {
-    fmt::print(stderr, "loadline: cannot write {}\n", path);
+int measure_and_tell(JsonFile& json_file, const std::stop_token& stop) {
+  const DemoReport report = measure({}, stop);
+  explain(report);
+  json_file.write(demo_json(report).dump(2));
+  const auto faults = demo_faults(report);
+  for (const std::string& fault : faults) {
+    fmt::print(stderr, "loadline: {}\n", fault);
   }
-  return static_cast<bool>(file);
+  fmt::print(
+      "In front of a service of yours, on port 9000:\n\n"
+      "  build/bin/loadline run --limit 64 --upstream http://127.0.0.1:9000\n\n");
+  return faults.empty() ? kOk : kFailed;
 }
 
 int demo(const DemoOptions& options) {
@@ -151,17 +173,16 @@ int demo(const DemoOptions& options) {
     fmt::print(stderr, "loadline: {}\n", few);
     return kFailed;
   }
-  const DemoReport report = measure({});
-  explain(report);
-  bool held = options.json_file.empty() || write_json(options.json_file, report);
-  for (const std::string& fault : demo_faults(report)) {
-    fmt::print(stderr, "loadline: {}\n", fault);
-    held = false;
+  JsonFile json_file(options.json_file);
+  const StopOnSignal signals;
+  try {
+    return measure_and_tell(json_file, signals.token());
+  } catch (const Interrupted&) {
+    const int signal = signals.signal().value_or(SIGINT);
+    fmt::print(stderr, "loadline: ended by signal {} ({}) before there was a result\n", signal,
+               strsignal(signal));
+    return 128 + signal;  // as a shell tells of a command that a signal ended
   }
-  fmt::print(
-      "In front of a service of yours, on port 9000:\n\n"
-      "  build/bin/loadline run --limit 64 --upstream http://127.0.0.1:9000\n\n");
-  return held ? kOk : kFailed;
 }
 
 }  // namespace

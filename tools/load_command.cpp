@@ -2,20 +2,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
-#include <thread>
 
 #include "command.h"
+#include "json_file.h"
 #include "load.h"
 #include "load_report.h"
 #include "load_text.h"
+#include "stop_on_signal.h"
 #include "text_options.h"
 
 namespace loadline::tools {
@@ -28,34 +24,6 @@ struct LoadCommand {
   bool allow_starved = false;
 };
 
-// The first SIGINT or SIGTERM ends the run early, with a report on what there is; the second one
-// ends the process as usual.
-class StopOnSignal {
- public:
-  StopOnSignal() {
-    signals_.async_wait([this](const boost::system::error_code& error, int) {
-      if (!error) {
-        stop_.request_stop();
-        signals_.clear();
-      }
-    });
-    thread_ = std::thread{[this] { context_.run(); }};
-  }
-
-  ~StopOnSignal() {
-    context_.stop();
-    thread_.join();
-  }
-
-  std::stop_token token() const { return stop_.get_token(); }
-
- private:
-  boost::asio::io_context context_;
-  boost::asio::signal_set signals_{context_, SIGINT, SIGTERM};
-  std::stop_source stop_;
-  std::thread thread_;
-};
-
 void print_progress(const LoadProgress& progress) {
   const auto& so_far = progress.so_far;
   const auto ended = so_far.good + so_far.rejected + so_far.timeouts + so_far.errors;
@@ -66,23 +34,13 @@ void print_progress(const LoadProgress& progress) {
              so_far.offered > ended ? so_far.offered - ended : 0);
 }
 
-void write_json_file(const std::string& path, const std::string& text) {
-  std::ofstream file{path};
-  file << text << '\n';
-  file.close();
-  if (!file) {
-    throw std::runtime_error(fmt::format("cannot write '{}'", path));
-  }
-}
-
 int run(const LoadCommand& command) {
-  const StopOnSignal signals;
+  JsonFile json_file(command.json_file);
+  const StopOnSignal signals;  // ends the run early, with a report on what there is
   const auto progress = isatty(STDERR_FILENO) != 0 ? ProgressCallback{print_progress} : nullptr;
   const auto report = run_load(command.load, progress, signals.token());
   const auto json = to_json(report, command.load).dump(2);
-  if (!command.json_file.empty()) {
-    write_json_file(command.json_file, json);
-  }
+  json_file.write(json);
   fmt::print("{}\n", command.json ? json : to_table(report, command.load));
   const auto refused = report.total.errors.find("refused");
   if (refused != report.total.errors.end() && refused->second == report.total.offered) {

@@ -1,0 +1,43 @@
+#include "json_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+
+namespace loadline::tools {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(JsonFile, APathThatCannotBeWrittenIsSaidBeforeTheWork) {
+  EXPECT_THAT([] { JsonFile("/nonexistent/x.json"); },
+              ThrowsMessage<std::runtime_error>(
+                  HasSubstr("cannot write /nonexistent/x.json: No such file or directory")));
+  EXPECT_THAT([] { JsonFile("/tmp"); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("cannot write /tmp: Is a directory")));
+}
+
+TEST(JsonFile, AFullDiskIsSaidAfterIt) {
+  JsonFile file("/dev/full");
+  EXPECT_THAT([&] { file.write("{}"); }, ThrowsMessage<std::runtime_error>(HasSubstr(
+                                             "cannot write /dev/full: No space left on device")));
+}
+
+TEST(JsonFile, HoldsWhatWasWritten) {
+  const std::string path = testing::TempDir() + "json_file_test_" + std::to_string(getpid());
+  JsonFile(path).write("{}");
+  std::ifstream file(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "{}\n");
+  std::remove(path.c_str());
+  JsonFile("").write("{}");
+}
+
+}  // namespace
+}  // namespace loadline::tools
