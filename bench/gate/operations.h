@@ -89,7 +89,8 @@ class Seat {
   }
   [[gnu::always_inline]] Settled collect_one(Instant now) noexcept {
     std::array<Settled, 1> one;
-    gate_.collect(who_, one, now);
+    Signals signals;
+    gate_.collect(who_, one, now, signals);
     return std::move(one[0]);
   }
   [[gnu::always_inline]] void release(Settled& admitted, Instant now) noexcept {

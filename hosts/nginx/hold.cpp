@@ -149,7 +149,9 @@ void collect(HostedGate& hosted, Instant now) noexcept {
   std::array<Settled, kBatch> batch;
   std::size_t count = kBatch;
   while (count == kBatch) {
-    count = hosted.gate.collect(hosted.seat, batch, now);
+    Signals signals;
+    count = hosted.gate.collect(hosted.seat, batch, now, signals);
+    wake(hosted, signals);
     for (std::size_t i = 0; i < count; ++i) {
       take(hosted, batch[i], now);
     }

@@ -132,11 +132,9 @@ class BasicGate {
 
   // The tickets of this participant that have been decided, up to out.size() of them; each is used
   // up by this. Returns how many; call again while it fills `out`. Cheap when there is nothing.
-  // A cancelled ticket that is met on the way gives its slot to the next in line, hence `signals`;
-  // by the form without, that one finds out at its own next tick.
+  // A cancelled ticket that is met on the way gives its slot to the next in line, hence `signals`.
   std::size_t collect(Participant who, std::span<Settled> out, Instant now,
                       Signals& signals) noexcept;
-  std::size_t collect(Participant who, std::span<Settled> out, Instant now) noexcept;
 
   // Refuses those who have waited past their time, takes back what the dead held, moves the
   // estimates. Everyone may call it often; one of the callers does the work every 10 ms.

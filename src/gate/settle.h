@@ -134,13 +134,6 @@ std::size_t BasicGate<Sync>::collect(Participant who, std::span<Settled> out, In
   return taken;
 }
 
-template <class Sync>
-std::size_t BasicGate<Sync>::collect(Participant who, std::span<Settled> out,
-                                     Instant now) noexcept {
-  Signals unsent;
-  return collect(who, out, now, unsent);
-}
-
 // Counted by its owner at once. If the mutex cannot be had, a mark is left, and whoever meets the
 // ticket next drops it.
 template <class Sync>

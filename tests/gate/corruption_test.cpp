@@ -87,7 +87,7 @@ void use(GateBox& box, Participant a, Participant b, std::mt19937& random) {
     box.pass(Duration::millis(random() % 30));
     box.gate.tick(box.now);
     std::array<Settled, 8> out;
-    box.gate.collect(a, out, box.now);
+    box.gate.collect(a, out, box.now, signals);
   }
 }
 

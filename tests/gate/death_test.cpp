@@ -98,9 +98,10 @@ TEST(Death, ThoseWhoWaitedBehindTheDeadStartAtTheNextTick) {
   ASSERT_EQ(shared.gate.offer(me, of_class(kCritical), clock_now()).kind, Offer::Kind::wait);
   kill_and_reap(pid);
   std::array<Settled, 4> out;
+  Signals signals;
   ASSERT_TRUE(within_ten_seconds([&] {
     shared.gate.tick(clock_now());
-    return shared.gate.collect(me, out, clock_now()) == 1;
+    return shared.gate.collect(me, out, clock_now(), signals) == 1;
   }));
   EXPECT_EQ(out[0].kind, Settled::Kind::admit);
   EXPECT_EQ(sums_of(shared.gate.snapshot()).cancelled, 1U);
@@ -144,7 +145,8 @@ void churn(Gate& gate, std::uint32_t seed, std::atomic<bool>& seated) {
     } else if (answer.kind == Offer::Kind::wait && random() % 2 == 0) {
       gate.cancel(me, answer.ticket, clock_now());
     }
-    const std::size_t n = gate.collect(me, some, clock_now());
+    Signals signals;  // nobody sleeps here
+    const std::size_t n = gate.collect(me, some, clock_now(), signals);
     for (std::size_t i = 0; i < n; ++i) {
       if (some[i].kind == Settled::Kind::admit) {
         held.push_back(std::move(some[i].permit));

@@ -67,7 +67,8 @@ class GateBox {
   std::vector<Settled> collect(Participant who) {
     std::vector<Settled> all;
     std::vector<Settled> some(16);
-    while (const std::size_t n = gate.collect(who, some, now)) {
+    Signals signals;
+    while (const std::size_t n = gate.collect(who, some, now, signals)) {
       for (std::size_t i = 0; i < n; ++i) {
         all.push_back(std::move(some[i]));
       }

@@ -82,7 +82,8 @@ class Crowd {
 
   void collect(Participant me, std::mt19937&) {
     std::array<Settled, 4> some;
-    while (const std::size_t n = box_.gate.collect(me, some, clock_now())) {
+    Signals signals;  // nobody sleeps here
+    while (const std::size_t n = box_.gate.collect(me, some, clock_now(), signals)) {
       for (std::size_t i = 0; i < n; ++i) {
         std::erase(mine_[me.index], some[i].ticket);
         if (some[i].kind == Settled::Kind::admit) {
