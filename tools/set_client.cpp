@@ -10,6 +10,7 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <exception>
+#include <utility>
 
 #include "text.h"
 
@@ -70,7 +71,7 @@ ControlAnswer ask_control(const std::string& socket, const std::string& method,
   std::exception_ptr failure;
   asio::io_context context(1);
   asio::co_spawn(context, connect_and_exchange(socket, method, target, timeout, answer),
-                 [&failure](std::exception_ptr thrown) { failure = thrown; });
+                 [&failure](std::exception_ptr thrown) { failure = std::move(thrown); });
   context.run();
   if (!failure) {
     return answer;

@@ -166,11 +166,11 @@ std::string format_time(nanoseconds time) {
   const auto largest = std::find_if(kUnits.rbegin(), kUnits.rend(), [&](const Unit& unit) {
     return count >= unit.nanoseconds && unit.nanoseconds <= 1'000'000'000;
   });
-  const auto whole = fmt::format("{}{}", count / exact->nanoseconds, exact->name);
+  auto whole = fmt::format("{}{}", count / exact->nanoseconds, exact->name);
   if (largest == kUnits.rend()) {
     return whole;  // negative: not ours to write prettily
   }
-  const auto fraction =
+  auto fraction =
       fmt::format("{}{}", static_cast<double>(count) / static_cast<double>(largest->nanoseconds),
                   largest->name);
   const bool shorter = fraction.size() < whole.size() && parse_time(fraction) == time;

@@ -44,7 +44,7 @@ pids="$(cat "$work/run/test/nginx.pid") $(pgrep -P "$(cat "$work/run/test/nginx.
 # shellcheck disable=SC2086
 kill -STOP $pids
 status=0
-set_gate >"$work/set.log" 2>&1 || status=$?
+set_gate limit=6 >"$work/set.log" 2>&1 || status=$?
 # shellcheck disable=SC2086
 kill -CONT $pids
 equal "exit code" 1 "$status"
@@ -54,7 +54,7 @@ equal "what it says" \
 
 it "set says that what it found cannot be written"
 status=0
-set_gate >/dev/full 2>"$work/set.log" || status=$?
+set_gate limit=5 >/dev/full 2>"$work/set.log" || status=$?
 equal "exit code" 1 "$status"
 
 it "a sidecar whose file has become a pipe goes on, and ends when it is told to"
