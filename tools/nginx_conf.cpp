@@ -77,18 +77,26 @@ std::string class_list(const Config& config) {
   return list;
 }
 
-std::string gate(const Config& config) {
+std::string mode(const Config& config, const NginxSetup& setup) {
+  if (setup.off) {
+    return " mode=off";
+  }
+  return config.observe ? " mode=observe" : "";
+}
+
+std::string gate(const Config& config, const NginxSetup& setup) {
   const std::string fallback =
       config.default_class.empty() ? "" : fmt::format(" default={}", config.default_class);
   // The zone holds the longest queue there may be, so that no reload needs a larger one: that would
   // be a second gate, while the old workers still use the first.
   return fmt::format(
       R"(    # The gate: how many requests the service works on at once, over all workers.
-    loadline_gate {}:8m limit={} queue={} wait={}{}{};
+    loadline_gate {}:8m limit={} queue={} wait={}{}{}{};
     loadline_log_level warn interval=10s;  # one line when something was rejected
 
 )",
-      kGateName, *config.limit, config.queue, millis(config.wait), class_list(config), fallback);
+      kGateName, *config.limit, config.queue, millis(config.wait), mode(config, setup),
+      class_list(config), fallback);
 }
 
 std::string upstream(const Config& config, const NginxSetup& setup) {
@@ -211,9 +219,6 @@ std::string gate_settings(const Config& config) {
   }
   if (!config.trusted.empty()) {
     text += fmt::format("        loadline_trusted {};\n", fmt::join(config.trusted, " "));
-  }
-  if (config.observe) {
-    text += "        loadline_observe on;  # decide and count, but refuse nothing\n";
   }
   text += fmt::format("        loadline_reject_status {};\n", config.reject_status);
   text += fmt::format("        loadline_body {} {};\n", nginx_quoted(config.reject_body),
@@ -390,7 +395,7 @@ std::string control_server(const NginxSetup& setup) {
 }  // namespace
 
 std::string nginx_conf(const Config& config, const NginxSetup& setup) {
-  return heading(setup) + "http {\n" + scratch_paths(setup) + logs(config) + gate(config) +
+  return heading(setup) + "http {\n" + scratch_paths(setup) + logs(config) + gate(config, setup) +
          upstream(config, setup) + maps(config) + deadline_map(config) + service_server(config) +
          admin_server(config) + metrics_server(config) + control_server(setup) + "}\n";
 }

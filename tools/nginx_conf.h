@@ -24,6 +24,8 @@ struct NginxSetup {
   // Where the upstream is reached, as `server` takes it; empty: as the configuration names it.
   std::vector<std::string> servers;
 
+  bool off = false;  // start with the gate off
+
   // Told at the control socket, so that a reload can be seen to have happened.
   unsigned generation = 1;
 

@@ -63,6 +63,7 @@ NginxSetup find_setup(const RunOptions& options, const Config& config) {
   setup.scratch = setup.folder + ".temp";
   setup.workers = config.workers.value_or(std::min(usable_processors(), 8u));
   setup.open_files = open_files_limit();
+  setup.off = options.off;
   setup.connections = connections_for(setup.open_files);
   if (const auto user = worker_user()) {
     setup.user = user->directive;
@@ -139,9 +140,6 @@ bool Supervisor::start() {
   if (seen == Awaited::ended) {
     return false;
   }
-  if (options_.off) {
-    turn_off();
-  }
   fmt::print("loadline: {}\n", describe_run(config_, options_.off));
   // Guarding matters more than saying so: a full disk under a log does not count as a failure.
   std::fflush(stdout);
@@ -175,13 +173,6 @@ bool Supervisor::answers_with(unsigned generation) const {
     return answer.status == 200 && answer.body == std::to_string(generation);
   } catch (const std::exception&) {
     return false;  // not yet; await_generation knows when it is too late
-  }
-}
-
-void Supervisor::turn_off() const {
-  const auto answer = ask_control(setup_.control_socket(), "POST", "/set?mode=off", kAnswerTime);
-  if (answer.status != 200) {
-    throw std::runtime_error(fmt::format("the gate cannot be put off: {}", answer.body));
   }
 }
 
@@ -242,9 +233,6 @@ void Supervisor::reload_or_throw() {
   }
   setup_ = std::move(setup);
   config_ = std::move(loaded.config);
-  if (options_.off) {
-    turn_off();
-  }
 }
 
 // Lets running requests finish, for so long; a second signal hurries.

@@ -33,7 +33,6 @@ class Supervisor {
   std::optional<std::string> write_and_test(const Config& config, const NginxSetup& setup);
   Awaited await_generation(unsigned generation);
   bool answers_with(unsigned generation) const;
-  void turn_off() const;
 
   bool start();
   int watch();

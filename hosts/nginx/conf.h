@@ -8,6 +8,29 @@
 
 namespace loadline::ngx {
 
+// As a mode is written, in the file, at the control page and in the status.
+constexpr std::string_view name_of(Mode mode) noexcept {
+  switch (mode) {
+    case Mode::on:
+      return "on";
+    case Mode::observe:
+      return "observe";
+    case Mode::off:
+      return "off";
+  }
+  return "";
+}
+
+inline bool find_mode(std::string_view name, Mode& mode) noexcept {
+  for (const Mode candidate : {Mode::on, Mode::observe, Mode::off}) {
+    if (name == name_of(candidate)) {
+      mode = candidate;
+      return true;
+    }
+  }
+  return false;
+}
+
 struct ZoneHead;
 struct RequestState;
 
@@ -17,6 +40,7 @@ struct HostedGate {
   // From the file. A gate may be mentioned before it is defined; `file` and `line` say where.
   ngx_str_t name{};
   Policy policy{};
+  Mode mode = Mode::on;
   bool defined = false;
   ngx_str_t file{};
   ngx_uint_t line = 0;

@@ -64,11 +64,10 @@ void read_limit(ngx_str_t& value, Change& change, Refusal& refusal) noexcept {
 }
 
 void read_mode(ngx_str_t& value, Change& change, Refusal& refusal) noexcept {
-  for (const Mode mode : {Mode::on, Mode::observe, Mode::off}) {
-    if (view(value) == name_of(mode)) {
-      change.mode = mode;
-      return;
-    }
+  Mode mode = Mode::on;
+  if (find_mode(view(value), mode)) {
+    change.mode = mode;
+    return;
   }
   refusal.set("invalid mode \"%V\": must be on, observe or off\n", &value);
 }

@@ -316,7 +316,7 @@ char* init_main_conf(ngx_conf_t* cf, void* data) noexcept {
   constexpr ngx_msec_t kLogInterval = 10'000;
   auto& conf = *static_cast<MainConf*>(data);
   if (conf.log_level == NGX_CONF_UNSET_UINT) {
-    conf.log_level = NGX_LOG_NOTICE;
+    conf.log_level = NGX_LOG_ERR;  // seen in an error_log without a level, as limit_conn's
   }
   if (conf.log_interval == NGX_CONF_UNSET_MSEC) {
     conf.log_interval = kLogInterval;

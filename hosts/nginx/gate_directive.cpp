@@ -16,6 +16,7 @@ struct GateArguments {
   bool limit_set = false;
   bool queue_set = false;
   bool wait_set = false;
+  bool mode_set = false;
 };
 
 char* read_limit(ngx_conf_t* cf, ngx_str_t value, GateArguments& gate) noexcept {
@@ -61,6 +62,16 @@ char* read_wait(ngx_conf_t* cf, ngx_str_t value, GateArguments& gate) noexcept {
   gate.hosted->policy.wait_budget = Duration::millis(milliseconds);
   gate.wait_set = true;
   return NGX_CONF_OK;
+}
+
+char* read_mode(ngx_conf_t* cf, ngx_str_t value, GateArguments& gate) noexcept {
+  gate.mode_set = true;
+  if (find_mode(view(value), gate.hosted->mode)) {
+    return NGX_CONF_OK;
+  }
+  return refuse(cf,
+                "invalid mode \"%V\" in \"loadline_gate\": must be \"on\", \"observe\" or \"off\"",
+                &value);
 }
 
 // NAME or NAME:PERCENT%. The share is per mille for the policy; 0: none given.
@@ -142,9 +153,8 @@ char* read_gate_parameter(ngx_conf_t* cf, const ngx_str_t& argument, GateArgumen
     bool seen;
   };
   const Parameter parameters[] = {
-      {"limit=", read_limit, gate.limit_set},
-      {"queue=", read_queue, gate.queue_set},
-      {"wait=", read_wait, gate.wait_set},
+      {"limit=", read_limit, gate.limit_set}, {"queue=", read_queue, gate.queue_set},
+      {"wait=", read_wait, gate.wait_set},    {"mode=", read_mode, gate.mode_set},
       {"classes=", read_classes, false},
   };
   for (const Parameter& parameter : parameters) {
@@ -159,8 +169,8 @@ char* read_gate_parameter(ngx_conf_t* cf, const ngx_str_t& argument, GateArgumen
   if (default_name.data == nullptr) {
     return refuse(
         cf,
-        "invalid parameter \"%V\" in \"loadline_gate\": limit=, queue=, wait=, classes= and "
-        "default= are known",
+        "invalid parameter \"%V\" in \"loadline_gate\": limit=, queue=, wait=, mode=, classes= "
+        "and default= are known",
         &argument);
   }
   if (gate.default_name.data != nullptr) {

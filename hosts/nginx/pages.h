@@ -17,16 +17,4 @@ void write_status(Text& out, const MainConf& conf) noexcept;
 // The first steps of a page that is only read: GET or HEAD, and no body. NGX_OK to go on.
 ngx_int_t accept_reading(ngx_http_request_t* r) noexcept;
 
-constexpr std::string_view name_of(Mode mode) noexcept {
-  switch (mode) {
-    case Mode::on:
-      return "on";
-    case Mode::observe:
-      return "observe";
-    case Mode::off:
-      return "off";
-  }
-  return "";
-}
-
 }  // namespace loadline::ngx

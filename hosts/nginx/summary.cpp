@@ -1,5 +1,7 @@
 #include "summary.h"
 
+#include <algorithm>
+
 #include "fault.h"
 #include "zone.h"
 
@@ -72,40 +74,54 @@ std::uint64_t offered(const Policy& policy, const Snapshot& s) noexcept {
 }
 
 void write_line(const MainConf& conf, HostedGate& hosted, const Snapshot& s, std::uint64_t asked,
-                const char* verb, Growth& growth) noexcept {
+                Duration span, const char* verb, Growth& growth) noexcept {
   if (growth.total == 0) {
     return;
   }
+  const std::int64_t seconds = (span.ns + 999'999'999) / 1'000'000'000;
   ngx_str_t reasons = growth.reasons.text();
   ngx_str_t classes = growth.classes.text();
   ngx_log_error(
       conf.log_level, ngx_cycle->log, 0,
-      "loadline_gate \"%V\": %s %uL of %uL in %Ms (%V; by class: %V); limit %uD, in flight "
+      "loadline_gate \"%V\": %s %uL of %uL in %Ls (%V; by class: %V); limit %uD, in flight "
       "%uD, waiting %uD",
-      &hosted.name, verb, growth.total, asked, conf.log_interval / 1000, &reasons, &classes,
-      s.limit, s.in_flight, s.waiting);
+      &hosted.name, verb, growth.total, asked, seconds, &reasons, &classes, s.limit, s.in_flight,
+      s.waiting);
+}
+
+void write_summary(const MainConf& conf, HostedGate& hosted, Duration span) noexcept {
+  ZoneHead& shared = *hosted.shared;
+  const Snapshot s = hosted.gate.snapshot();
+  const std::uint64_t asked = grown(shared.summed_offered, offered(hosted.policy, s));
+  Growth rejected;
+  take_growth(hosted.policy, s, &Snapshot::Class::rejected, shared.summed_rejected, rejected);
+  write_line(conf, hosted, s, asked, span, "rejected", rejected);
+  Growth observed;
+  take_growth(hosted.policy, s, &Snapshot::Class::observed, shared.summed_observed, observed);
+  write_line(conf, hosted, s, asked, span, "would have rejected", observed);
+}
+
+Duration interval_of(const MainConf& conf) noexcept {
+  return Duration::millis(static_cast<std::int64_t>(conf.log_interval));
 }
 
 }  // namespace
 
 void summarize(HostedGate& hosted, Instant now) noexcept {
   const MainConf& conf = *main_conf(const_cast<const ngx_cycle_t*>(ngx_cycle));
+  if (conf.log_level != 0 && is_due(hosted.shared->next_summary, now, interval_of(conf))) {
+    write_summary(conf, hosted, interval_of(conf));
+  }
+}
+
+void summarize_rest(HostedGate& hosted, Instant now) noexcept {
+  const MainConf& conf = *main_conf(const_cast<const ngx_cycle_t*>(ngx_cycle));
   if (conf.log_level == 0) {
     return;
   }
-  ZoneHead& shared = *hosted.shared;
-  const auto interval = Duration::millis(static_cast<std::int64_t>(conf.log_interval));
-  if (!is_due(shared.next_summary, now, interval)) {
-    return;
-  }
-  const Snapshot s = hosted.gate.snapshot();
-  const std::uint64_t asked = grown(shared.summed_offered, offered(hosted.policy, s));
-  Growth rejected;
-  take_growth(hosted.policy, s, &Snapshot::Class::rejected, shared.summed_rejected, rejected);
-  write_line(conf, hosted, s, asked, "rejected", rejected);
-  Growth observed;
-  take_growth(hosted.policy, s, &Snapshot::Class::observed, shared.summed_observed, observed);
-  write_line(conf, hosted, s, asked, "would have rejected", observed);
+  const Instant next{hosted.shared->next_summary.load(std::memory_order_relaxed)};
+  const Duration since = interval_of(conf) - (next - now);
+  write_summary(conf, hosted, std::clamp(since, Duration{}, interval_of(conf)));
 }
 
 }  // namespace loadline::ngx

@@ -9,4 +9,7 @@ namespace loadline::ngx {
 // anything was rejected.
 void summarize(HostedGate& hosted, Instant now) noexcept;
 
+// The same for what has come since, when a worker ends: the end of an overload is often a restart.
+void summarize_rest(HostedGate& hosted, Instant now) noexcept;
+
 }  // namespace loadline::ngx

@@ -193,6 +193,7 @@ void stop_worker(ngx_cycle_t* cycle) noexcept {
   const Instant now = monotonic_now();
   for (HostedGate* hosted : gates_of(main_conf(cycle))) {
     if (hosted->seat.valid()) {
+      summarize_rest(*hosted, now);
       const Signals signals = hosted->gate.detach(hosted->seat, now);
       hosted->seat = Participant{};
       wake(*hosted, signals);

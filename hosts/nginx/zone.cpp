@@ -97,6 +97,7 @@ ngx_int_t make_gate(ngx_shm_zone_t& zone, HostedGate& hosted) noexcept {
                   &hosted.name, text_of(error));
     return NGX_ERROR;
   }
+  hosted.gate.set_mode(hosted.mode, monotonic_now());
   return NGX_OK;
 }
 
@@ -134,7 +135,7 @@ void apply_file(HostedGate& hosted, ngx_log_t* log) noexcept {
   for (int i = 0; i < kAttempts && !applied; ++i) {
     applied = hosted.gate.reconfigure(hosted.policy, now, signals);
   }
-  signals |= hosted.gate.set_mode(Mode::on, now);
+  signals |= hosted.gate.set_mode(hosted.mode, now);
   signals |= hosted.gate.set_draining(false, now);
   wake(hosted, signals);
   if (!applied) {

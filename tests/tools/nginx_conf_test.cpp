@@ -221,11 +221,11 @@ TEST(NginxConf, ClassesTrustAndRejection) {
   config.reject_type = "application/json; charset=utf-8";
   const auto statements = statements_of(config);
   EXPECT_THAT(statements, Contains(Words{"loadline_gate", "service:8m", "limit=64", "queue=auto",
-                                         "wait=100ms", "classes=api,batch:80%", "default=batch"}));
+                                         "wait=100ms", "mode=observe", "classes=api,batch:80%",
+                                         "default=batch"}));
   EXPECT_THAT(statements, Contains(Words{"loadline_class_header", "off"}));
   EXPECT_THAT(statements, Contains(Words{"loadline_trusted", "10.0.0.0/8", "127.0.0.0/8"}));
   EXPECT_THAT(statements, Contains(Words{"127.0.0.0/8", "1"}).Times(1));
-  EXPECT_THAT(statements, Contains(Words{"loadline_observe", "on"}));
   EXPECT_THAT(statements, Contains(Words{"loadline_reject_status", "429"}));
   EXPECT_THAT(statements, Contains(Words{"loadline_body", config.reject_body, config.reject_type}));
 }
