@@ -48,6 +48,11 @@ struct BurstReport {
   std::string first_connect_failure() const;  // empty when all were connected
 };
 
+// Bodies and Retry-After of the answers from 400 on: rejections (429, 503 and 504) in one table,
+// and what went wrong otherwise in another. Each begins with an empty line; empty without such
+// answers.
+std::string failures_table(const BurstReport& report);
+
 // Blocks until all are answered or the timeout is over. Throws std::runtime_error when the host
 // does not resolve or is not loopback without allow_remote.
 BurstReport run_burst(const BurstOptions& options);

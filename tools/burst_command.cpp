@@ -1,7 +1,6 @@
 // loadline burst: n requests at the same instant.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -47,47 +46,6 @@ Json to_json(const BurstReport& report) {
           {"write_ms", ms(report.write_time)}};
 }
 
-// Bodies and Retry-After of one status.
-struct StatusDetails {
-  std::uint64_t count = 0;
-  std::uint64_t smallest_body = UINT64_MAX;
-  std::uint64_t largest_body = 0;
-  std::uint32_t soonest = UINT32_MAX;
-  std::uint32_t latest = 0;
-
-  void add(const BurstAnswer& answer) {
-    ++count;
-    smallest_body = std::min(smallest_body, answer.body_bytes);
-    largest_body = std::max(largest_body, answer.body_bytes);
-    if (answer.retry_after) {
-      soonest = std::min(soonest, *answer.retry_after);
-      latest = std::max(latest, *answer.retry_after);
-    }
-  }
-};
-
-std::string range(std::uint64_t low, std::uint64_t high) {
-  return low == high ? fmt::format("{}", low) : fmt::format("{} to {}", low, high);
-}
-
-void print_details(const BurstReport& report) {
-  std::map<int, StatusDetails> by_status;
-  for (const auto& answer : report.answers) {
-    if (answer.status >= 400) {
-      by_status[answer.status].add(answer);
-    }
-  }
-  if (by_status.empty()) {
-    return;
-  }
-  fmt::print("\nrejected  count  body bytes    retry-after s\n");
-  for (const auto& [status, details] : by_status) {
-    fmt::print("{:<8}  {:>5}  {:<12}  {}\n", status, details.count,
-               range(details.smallest_body, details.largest_body),
-               details.soonest > details.latest ? "none" : range(details.soonest, details.latest));
-  }
-}
-
 void print_table(const BurstReport& report) {
   for (const auto& [group, count] : report.groups()) {
     fmt::print("{:>4} status={}  slice={:>2}\n", count, group.first, group.second);
@@ -101,7 +59,7 @@ void print_table(const BurstReport& report) {
   for (const auto& [failure, count] : failures) {
     fmt::print("{:>4} no answer ({})\n", count, failure);
   }
-  print_details(report);
+  fmt::print("{}", failures_table(report));
 }
 
 int run(const BurstCommand& command) {

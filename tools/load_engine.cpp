@@ -22,9 +22,6 @@ constexpr nanoseconds kLongestBackoff = std::chrono::seconds{10};
 bool is_good(int status) {
   return status >= 200 && status < 300;
 }
-bool is_rejection(int status) {
-  return status == 429 || status == 503 || status == 504;
-}
 
 void bump(std::atomic<std::uint64_t>& counter) {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

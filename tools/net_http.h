@@ -30,6 +30,11 @@ bool is_method(std::string_view text);
 std::string request_head(const Url& url, std::string_view method,
                          const std::vector<HeaderField>& fields, std::uint64_t body_bytes);
 
+// Whether an answer says that the service, or who guards it, chose not to do the work.
+inline bool is_rejection(int status) {
+  return status == 429 || status == 503 || status == 504;
+}
+
 // The seconds that a Retry-After asks to wait, counted from `now`: whole seconds, however many
 // digits (the largest number stands for all that are larger), or one of HTTP's three forms of a
 // date, of which one in the past is 0. Nothing when it is neither.

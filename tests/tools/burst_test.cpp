@@ -81,6 +81,23 @@ TEST(Burst, RefusesTargetsThatAreNotLoopback) {
   EXPECT_THROW(run_burst({.url = {.host = "192.0.2.1"}}), std::runtime_error);
 }
 
+TEST(FailuresTable, TellsRejectionsFromFailures) {
+  EXPECT_EQ(failures_table({.answers = {{.status = 200}, {.failure = "timeout"}}}), "");
+  EXPECT_EQ(failures_table({.answers = {{.status = 503, .body_bytes = 11, .retry_after = 1},
+                                        {.status = 502, .body_bytes = 150},
+                                        {.status = 503, .body_bytes = 11, .retry_after = 3},
+                                        {.status = 429, .body_bytes = 5},
+                                        {.status = 504, .body_bytes = 5},
+                                        {.status = 404, .body_bytes = 9}}}),
+            "\nrejected  count  body bytes    retry-after s\n"
+            "429           1  5             none\n"
+            "503           2  11            1 to 3\n"
+            "504           1  5             none\n"
+            "\nfailed    count  body bytes    retry-after s\n"
+            "404           1  9             none\n"
+            "502           1  150           none\n");
+}
+
 TEST(BurstAnswer, SlicesAreTenthsOfASecond) {
   EXPECT_EQ(BurstAnswer{.time = 0ns}.slice(), 0);
   EXPECT_EQ(BurstAnswer{.time = 99'999us}.slice(), 0);
