@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 
 namespace loadline::tools {
 
@@ -14,6 +15,9 @@ inline constexpr int kUsage = 2;
 
 // What the chosen subcommand does, once the whole command line has been read. Returns an exit code.
 using Action = std::function<int()>;
+
+// What is printed when the command line cannot be read: "loadline: ...", and how to get help.
+std::string usage_fault(const CLI::App* app, const CLI::Error& error);
 
 // Each adds one subcommand to `app`, with its options and help; when it is the one named on the
 // command line, it stores its action in `chosen`.

@@ -20,7 +20,7 @@ int read_and_run(int argc, char** argv) {
   app.name("loadline");
   app.set_version_flag("--version", std::string("loadline ") + LOADLINE_VERSION);
   app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::simple);
+  app.failure_message(loadline::tools::usage_fault);
 
   Action chosen;
   loadline::tools::add_run(app, chosen);

@@ -49,6 +49,36 @@ TEST(Options, NumbersHaveBounds) {
   EXPECT_THAT(fault_of("load http://127.0.0.1/ --rate 1 --class a=1000001"), HasSubstr("--class"));
 }
 
+// What the whole command says to a command line.
+std::string said_to(const std::string& line) {
+  CLI::App app;
+  Action chosen;
+  app.require_subcommand(1);
+  add_run(app, chosen);
+  add_check(app, chosen);
+  add_set(app, chosen);
+  try {
+    app.parse(line, false);
+    return "";
+  } catch (const CLI::ParseError& error) {
+    return usage_fault(&app, error);
+  }
+}
+
+TEST(UsageFault, NamesTheWordThatIsNoCommand) {
+  const std::string help = "\nRun with --help for more information.\n";
+  EXPECT_EQ(said_to("frobnicate --limit 5"),
+            "loadline: unknown command 'frobnicate'; there are run, check, set" + help);
+  EXPECT_EQ(said_to(""), "loadline: a command is needed; there are run, check, set" + help);
+  EXPECT_EQ(said_to("run --frobnicate"),
+            "loadline: The following argument was not expected: --frobnicate" + help);
+  EXPECT_EQ(said_to("run --limit 5"), "");
+}
+
+TEST(UsageFault, AnOptionBeforeTheCommandIsNoCommand) {
+  EXPECT_THAT(said_to("--limit=5"), HasSubstr("loadline: unknown option '--limit=5'; "));
+}
+
 // Beside a sidecar with its own default port, on a machine where nothing was chosen.
 TEST(Options, TheServiceAndTheSidecarListenApart) {
   CLI::App app;
