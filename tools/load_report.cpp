@@ -143,6 +143,15 @@ std::string generator_text(const LoadReport& report) {
                      ms(report.lateness.percentile(99)));
 }
 
+// Timeouts are the callers' doing, which looks like the service's.
+std::string patience_text(const Tally& tally, const LoadOptions& options) {
+  if (tally.timeouts <= tally.offered / 2) {
+    return {};
+  }
+  return fmt::format("most callers gave up after {}: --timeout sets their patience\n",
+                     format_time(options.timeout));
+}
+
 }  // namespace
 
 Json to_json(const LoadReport& report, const LoadOptions& options) {
@@ -203,7 +212,7 @@ std::string to_table(const LoadReport& report, const LoadOptions& options) {
     text += fmt::format("sent again         {} on connections that the server had just closed\n",
                         report.stale_retries);
   }
-  return text + generator_text(report);
+  return text + generator_text(report) + patience_text(window, options);
 }
 
 }  // namespace loadline::tools

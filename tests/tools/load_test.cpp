@@ -16,7 +16,9 @@ namespace loadline::tools {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kOkAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n";
 
@@ -391,6 +393,18 @@ TEST(LoadReport, JsonAndTableSayTheSame) {
   EXPECT_THAT(table, HasSubstr("goodput            3.0/s"));
   EXPECT_THAT(table, HasSubstr("30.0 %"));
   EXPECT_THAT(table, HasSubstr("COULD NOT KEEP UP"));
+}
+
+TEST(LoadReport, SaysWhoGaveUpWhenMostTimedOut) {
+  const std::string hint = "most callers gave up after 1s: --timeout sets their patience\n";
+  const LoadOptions options{.url = {.host = "h"}};
+  LoadReport report;
+  EXPECT_THAT(to_table(report, options), Not(HasSubstr(hint)));
+  report.window.offered = 10;
+  report.window.timeouts = 5;
+  EXPECT_THAT(to_table(report, options), Not(HasSubstr(hint)));
+  report.window.timeouts = 6;
+  EXPECT_THAT(to_table(report, options), EndsWith(hint));
 }
 
 }  // namespace
