@@ -164,7 +164,9 @@ const ConfigKey kKeys[] = {
     {"exempt", "exempt", "PATH",
      "off or paths that begin with / and hold only letters, digits and / . _ ~ @ + , = : -",
      "/healthz /livez /readyz",
-     "Paths that stay outside the gate, such as health checks: neither counted nor refused.",
+     "Paths that stay outside the gate, such as health checks: neither counted nor refused. What "
+     "is "
+     "given replaces the default ones.",
      add_exempt, [](Config& c) { c.exempt.clear(); }},
     {"deadline.default", "deadline", "TIME|off",
      "off or a time from 1ms to 1h in whole milliseconds, as in 2s", "off",
