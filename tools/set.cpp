@@ -56,7 +56,7 @@ int ask(const SetOptions& options, const std::string& method, const std::string&
                first_line(answer.body));
     return kFailed;
   }
-  fmt::print("loadline: {}: {}\n", options.name, describe_state(answer.body));
+  fmt::print("loadline: run '{}': {}\n", options.name, describe_state(answer.body));
   return kOk;
 }
 

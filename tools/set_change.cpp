@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
@@ -31,10 +33,50 @@ std::string parameter(std::string_view change) {
   return "";
 }
 
+// The module counts by class and, in each, by reason.
+struct Reasons {
+  std::uint64_t total = 0;
+  std::map<std::string, std::uint64_t> counts;
+
+  void add(const nlohmann::json& of_class) {
+    for (const auto& [reason, count] : of_class.items()) {
+      counts[reason] += count.get<std::uint64_t>();
+      total += count.get<std::uint64_t>();
+    }
+  }
+
+  // " (queue_full 30, queue_timeout 4)"
+  std::string text() const {
+    std::string parts;
+    for (const auto& [reason, count] : counts) {
+      parts += fmt::format("{}{} {}", parts.empty() ? " (" : ", ", reason, count);
+    }
+    return parts.empty() ? "" : parts + ")";
+  }
+};
+
+std::string describe_counts(const nlohmann::json& gate, bool observes) {
+  std::uint64_t admitted = 0;
+  Reasons rejected;
+  Reasons observed;
+  for (const auto& each : gate.at("classes")) {
+    admitted += each.at("admitted").get<std::uint64_t>();
+    rejected.add(each.at("rejected"));
+    observed.add(each.at("observed"));
+  }
+  const std::string text =
+      fmt::format("{} admitted, {} rejected{}", admitted, rejected.total, rejected.text());
+  return observes
+             ? fmt::format("{}, would have rejected {}{}", text, observed.total, observed.text())
+             : text;
+}
+
 std::string describe_gate(const nlohmann::json& gate) {
-  std::string text = fmt::format("mode {}, limit {}, {} in flight, {} waiting",
-                                 gate.at("mode").get<std::string>(), gate.at("limit").get<int>(),
-                                 gate.at("in_flight").get<int>(), gate.at("waiting").get<int>());
+  const auto mode = gate.at("mode").get<std::string>();
+  const std::string text =
+      fmt::format("mode {}, limit {}, {} in flight, {} waiting, {}", mode,
+                  gate.at("limit").get<int>(), gate.at("in_flight").get<int>(),
+                  gate.at("waiting").get<int>(), describe_counts(gate, mode == "observe"));
   return gate.at("draining").get<bool>() ? text + ", draining: new requests are refused" : text;
 }
 

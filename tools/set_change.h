@@ -16,8 +16,9 @@ struct SetRequest {
 
 SetRequest set_request(const std::vector<std::string>& changes);
 
-// The module's status JSON as a line: "mode on, limit 64, 3 in flight, 0 waiting ...". Throws
-// std::runtime_error if it is not such JSON.
+// The module's status JSON as a line: "mode on, limit 64, 3 in flight, 0 waiting, 1200
+// admitted, 34 rejected (queue_full 30, queue_timeout 4)". Throws std::runtime_error if it is not
+// such JSON.
 std::string describe_state(std::string_view json);
 
 }  // namespace loadline::tools

@@ -19,6 +19,7 @@
 namespace loadline::tools {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -38,11 +39,32 @@ TEST(SetRequest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(set_request({"on", "off"}).fault, "'off': contradicts a word before it");
 }
 
+// The status of a gate with two classes, each with these counts.
+std::string state_of(const std::string& mode, const std::string& rejected,
+                     const std::string& observed) {
+  const std::string counts = R"(,"rejected":)" + rejected + R"(,"observed":)" + observed + "}";
+  return R"({"gates":[{"name":"service",)" + mode +
+         R"(,"limit":64,"in_flight":3,"waiting":1,"classes":[{"name":"a","admitted":10)" + counts +
+         R"(,{"name":"b","admitted":5)" + counts + "]}]}";
+}
+
+TEST(DescribeState, CountsOverAllClasses) {
+  const std::string reasons = R"({"queue_timeout":2,"queue_full":15})";
+  EXPECT_THAT(describe_state(state_of(R"("mode":"on","draining":false)", reasons, "{}")),
+              EndsWith("15 admitted, 34 rejected (queue_full 30, queue_timeout 4)"));
+  EXPECT_THAT(describe_state(state_of(R"("mode":"observe","draining":false)", "{}", reasons)),
+              EndsWith("15 admitted, 0 rejected, would have rejected 34 (queue_full 30, "
+                       "queue_timeout 4)"));
+  EXPECT_THAT(describe_state(state_of(R"("mode":"observe","draining":false)", "{}", "{}")),
+              EndsWith(", would have rejected 0"));
+}
+
 TEST(DescribeState, IsOneLine) {
-  const std::string gate =
-      R"({"gates":[{"name":"service","mode":"on","draining":false,"limit":64,"in_flight":3,)"
-      R"("waiting":1}]})";
-  EXPECT_EQ(describe_state(gate), "mode on, limit 64, 3 in flight, 1 waiting");
+  EXPECT_EQ(describe_state(state_of(R"("mode":"on","draining":false)", "{}", "{}")),
+            "mode on, limit 64, 3 in flight, 1 waiting, 15 admitted, 0 rejected");
+  EXPECT_EQ(describe_state(state_of(R"("mode":"off","draining":true)", "{}", "{}")),
+            "mode off, limit 64, 3 in flight, 1 waiting, 15 admitted, 0 rejected, draining: new "
+            "requests are refused");
   EXPECT_THROW(describe_state("{"), std::runtime_error);
   EXPECT_THROW(describe_state("{\"gates\":[]}"), std::runtime_error);
   EXPECT_THROW(describe_state("{\"gates\":[{\"mode\":5}]}"), std::runtime_error);
