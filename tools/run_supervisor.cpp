@@ -237,6 +237,9 @@ void Supervisor::reload_or_throw() {
 
 // Lets running requests finish, for so long; a second signal hurries.
 int Supervisor::drain() {
+  if (config_.drain_timeout > milliseconds(0)) {
+    say("draining, up to {}; a second signal ends it at once", format_time(config_.drain_timeout));
+  }
   child_->send(SIGQUIT);
   if (!wait_for_end(config_.drain_timeout, true)) {
     say("cutting off the requests that still run");
@@ -244,6 +247,7 @@ int Supervisor::drain() {
     wait_for_end(kTermTime, false);
   }
   child_->kill_group();
+  say("ended");
   return 0;
 }
 

@@ -35,7 +35,7 @@ equal "exit code" 1 "$status"
 equal "what it says" "loadline: cannot write /nonexistent/demo.json: No such file or directory" \
   "$(cat "$work/demo.log")"
 
-start_service --workers 4
+start_service --workers 4 --service 500ms
 printf 'version: 1\nlimit: 5\n' >"$work/sidecar.yaml"
 start_sidecar --config "$work/sidecar.yaml"
 
@@ -63,7 +63,15 @@ mkfifo "$work/sidecar.yaml"
 kill -HUP "$sidecar"
 wait_until "it has refused it" grep -q 'not reloaded.*is a pipe, a device or a socket' "$work/sidecar.log"
 equal "a request" 200 "$(code /)"
+begin /
+wait_until "a request is under way" gate_is .in_flight 1
 kill -TERM "$sidecar"
+wait_until "it says that it drains" \
+  grep -qx 'loadline: draining, up to 30s; a second signal ends it at once' "$work/sidecar.log"
 status=0
 wait "$sidecar" || status=$?
 equal "exit code" 0 "$status"
+equal "its last line" "loadline: ended" "$(tail -n 1 "$work/sidecar.log")"
+wait_until "the request has ended" codes_are_in 1
+equal "the request" 1 "$(count_codes 200)"
+equal "requests that it says it cut off" 0 "$(grep -c 'cutting off' "$work/sidecar.log" || true)"
