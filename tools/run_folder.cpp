@@ -30,6 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kLeftoverMillis = 5000;
+constexpr int kLookAgainMillis = 10;
 
 // A unix socket's path holds 108 bytes with the NUL.
 constexpr std::size_t kLongestFolder = 107 - std::string_view("/control.sock").size();
@@ -82,6 +83,18 @@ pid_t read_pid(const std::string& path) {
   return pid;
 }
 
+// `loadline set` holds the lock for a moment to see whether a run does (look_for_run): that must
+// not keep a run from starting.
+bool take(int lock) {
+  for (int i = 0; i < 10; ++i) {
+    if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+      return true;
+    }
+    poll(nullptr, 0, kLookAgainMillis);
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string default_runtime_base() {
@@ -101,6 +114,17 @@ std::string run_folder_path(std::string_view base, std::string_view name) {
     path.pop_back();
   }
   return fmt::format("{}/{}", path, name);
+}
+
+RunSeen look_for_run(const std::string& folder) {
+  const std::string file = folder + "/lock";
+  const int lock = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (lock < 0) {
+    return {.forbidden = errno == EACCES};
+  }
+  const bool held = flock(lock, LOCK_SH | LOCK_NB) != 0;
+  close(lock);
+  return {.pid = held ? read_pid(file) : 0};
 }
 
 RunFolder::RunFolder(std::string_view base, std::string_view name)
@@ -139,7 +163,7 @@ void RunFolder::lock(std::string_view name) {
   if (lock_ < 0) {
     fail(file, "cannot be opened");
   }
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+  if (!take(lock_)) {
     const pid_t other = read_pid(file);
     close(lock_);
     throw std::runtime_error(

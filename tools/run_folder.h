@@ -13,6 +13,13 @@ std::string default_runtime_base();
 // BASE/NAME, absolute: what `loadline set` has to look in.
 std::string run_folder_path(std::string_view base, std::string_view name);
 
+// Who holds the lock of a run's folder.
+struct RunSeen {
+  bool forbidden = false;  // the folder may not be entered
+  int pid = 0;             // 0: no one
+};
+RunSeen look_for_run(const std::string& folder);
+
 // BASE/NAME, made if need be, 0700, locked for as long as this lives. Beside it is BASE/NAME.temp,
 // for nginx's temporary files: workers that run as another user own it, and are thus kept out of
 // the folder with the control socket.

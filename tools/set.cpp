@@ -35,16 +35,13 @@ std::string first_line(const std::string& text) {
 
 int ask(const SetOptions& options, const std::string& method, const std::string& target) {
   const std::string base = options.runtime.empty() ? default_runtime_base() : options.runtime;
-  const std::string socket = run_folder_path(base, options.name) + "/control.sock";
+  const std::string folder = run_folder_path(base, options.name);
   ControlAnswer answer;
   try {
-    answer = ask_control(socket, method, target, kAnswerTime);
+    answer = ask_control(folder + "/control.sock", method, target, kAnswerTime);
   } catch (const NotRunning& error) {
-    fmt::print(
-        stderr,
-        "loadline: '{}' does not run: looked for {} ({}); --name and --runtime must be those "
-        "of `loadline run`\n",
-        options.name, socket, error.what());
+    fmt::print(stderr, "loadline: {}\n",
+               why_nobody_answers(options.name, folder, look_for_run(folder), error.what()));
     return kFailed;
   }
   if (answer.status == 400) {

@@ -111,4 +111,18 @@ std::string describe_state(std::string_view json) {
   }
 }
 
+std::string why_nobody_answers(std::string_view name, std::string_view folder, const RunSeen& seen,
+                               std::string_view fault) {
+  if (seen.forbidden) {
+    return fmt::format("'{}' belongs to another user, who alone may enter {}", name, folder);
+  }
+  if (seen.pid != 0) {
+    return fmt::format("'{}' is draining or starting (pid {})", name, seen.pid);
+  }
+  return fmt::format(
+      "'{}' does not run: looked for {}/control.sock ({}); --name and --runtime must be those of "
+      "`loadline run`",
+      name, folder, fault);
+}
+
 }  // namespace loadline::tools

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "run_folder.h"
+
 namespace loadline::tools {
 
 // The request target that makes the changes ("/set?limit=20&mode=on"), or, second, a sentence about
@@ -20,5 +22,10 @@ SetRequest set_request(const std::vector<std::string>& changes);
 // admitted, 34 rejected (queue_full 30, queue_timeout 4)". Throws std::runtime_error if it is not
 // such JSON.
 std::string describe_state(std::string_view json);
+
+// Why no one is at the control socket of the run so named, as its folder shows it; `fault` is what
+// connecting came to.
+std::string why_nobody_answers(std::string_view name, std::string_view folder, const RunSeen& seen,
+                               std::string_view fault);
 
 }  // namespace loadline::tools

@@ -75,3 +75,26 @@ equal "its last line" "loadline: ended" "$(tail -n 1 "$work/sidecar.log")"
 wait_until "the request has ended" codes_are_in 1
 equal "the request" 1 "$(count_codes 200)"
 equal "requests that it says it cut off" 0 "$(grep -c 'cutting off' "$work/sidecar.log" || true)"
+
+it "set, while it drains, says so, and a second signal cuts off what still runs"
+start_service --service 9s
+: >"$work/codes"
+start_sidecar --limit 5
+begin /
+wait_until "a request is under way" gate_is .in_flight 1
+kill -TERM "$sidecar"
+is_said_to_drain() {
+  ! set_gate >"$work/set.log" 2>&1 &&
+    grep -qx "loadline: 'test' is draining or starting (pid $sidecar)" "$work/set.log"
+}
+wait_until "set says that it drains" is_said_to_drain
+kill -TERM "$sidecar"
+status=0
+wait "$sidecar" || status=$?
+equal "exit code" 0 "$status"
+grep -qx 'loadline: cutting off the requests that still run' "$work/sidecar.log" || fail "it cuts off in silence"
+equal "its last line" "loadline: ended" "$(tail -n 1 "$work/sidecar.log")"
+status=0
+set_gate >"$work/set.log" 2>&1 || status=$?
+equal "exit code" 1 "$status"
+matches "what set says then" "^loadline: 'test' does not run: " "$(cat "$work/set.log")"

@@ -1,6 +1,8 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "process.h"
 #include "run_folder.h"
@@ -188,6 +191,44 @@ TEST(RunFolder, IsOursAlone) {
     EXPECT_THAT(error.what(), HasSubstr("'a' runs already, as pid " + std::to_string(getpid())));
   }
   const RunFolder other(base.path(), "b");
+}
+
+TEST(LookForRun, SeesWhoHoldsTheLock) {
+  const TestFolder base;
+  const std::string path = base.path() + "/a";
+  EXPECT_EQ(look_for_run(path).pid, 0);
+  {
+    const RunFolder folder(base.path(), "a");
+    EXPECT_EQ(look_for_run(path).pid, getpid());
+  }
+  EXPECT_EQ(look_for_run(path).pid, 0);
+  EXPECT_FALSE(look_for_run(path).forbidden);
+}
+
+// Only root can become someone else, and only for root is mode 0 no obstacle.
+TEST(LookForRun, AFolderThatMayNotBeEntered) {
+  const TestFolder base;
+  const RunFolder folder(base.path(), "a");
+  const bool is_root = geteuid() == 0;
+  fs::permissions(folder.path(), fs::perms::none);
+  ASSERT_TRUE(!is_root || seteuid(65534) == 0);
+  const RunSeen seen = look_for_run(folder.path());
+  ASSERT_TRUE(!is_root || seteuid(0) == 0);
+  fs::permissions(folder.path(), fs::perms::owner_all);
+  EXPECT_TRUE(seen.forbidden);
+}
+
+TEST(RunFolder, ALookAtTheLockKeepsNoRunFromStarting) {
+  const TestFolder base;
+  { const RunFolder folder(base.path(), "a"); }
+  const int lock = open((base.path() + "/a/lock").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(lock, LOCK_SH), 0);
+  std::thread looking([lock] {
+    std::this_thread::sleep_for(milliseconds(20));
+    close(lock);
+  });
+  EXPECT_NO_THROW(RunFolder(base.path(), "a"));
+  looking.join();
 }
 
 TEST(RunFolder, CleansUpBeforeAndAfter) {

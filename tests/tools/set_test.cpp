@@ -70,6 +70,16 @@ TEST(DescribeState, IsOneLine) {
   EXPECT_THROW(describe_state("{\"gates\":[{\"mode\":5}]}"), std::runtime_error);
 }
 
+TEST(WhyNobodyAnswers, SaysWhatTheFolderShows) {
+  EXPECT_EQ(why_nobody_answers("nc", "/run/nc", {}, "No such file"),
+            "'nc' does not run: looked for /run/nc/control.sock (No such file); --name and "
+            "--runtime must be those of `loadline run`");
+  EXPECT_EQ(why_nobody_answers("nc", "/run/nc", {.pid = 12}, "No such file"),
+            "'nc' is draining or starting (pid 12)");
+  EXPECT_EQ(why_nobody_answers("nc", "/run/nc", {.forbidden = true}, "Permission denied"),
+            "'nc' belongs to another user, who alone may enter /run/nc");
+}
+
 TEST(AskControl, NobodyIsThere) {
   EXPECT_THROW(ask_control("/nonexistent/control.sock", "GET", "/status", std::chrono::seconds(1)),
                NotRunning);
