@@ -203,7 +203,8 @@ int Supervisor::watch() {
 void Supervisor::reload() {
   try {
     reload_or_throw();
-    say("reloaded: {}", describe_run(config_, options_.off));
+    say("reloaded: {}; what was set at run time no longer holds",
+        describe_run(config_, options_.off));
   } catch (const std::exception& error) {
     say("not reloaded, what ran before still runs: {}", error.what());
   }

@@ -23,7 +23,7 @@ for mode in observe off; do
 
   it "a reload keeps it at --$mode"
   kill -HUP "$sidecar"
-  wait_until "it has reloaded" grep -q '^loadline: reloaded' "$work/sidecar.log"
+  wait_until "it has reloaded" grep -q '^loadline: reloaded: .*; what was set at run time no longer holds$' "$work/sidecar.log"
   equal "mode" "$mode" "$(gate .mode)"
 
   it "switched on it refuses"
