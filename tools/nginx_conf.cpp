@@ -17,6 +17,10 @@ std::string heading(const NginxSetup& setup) {
   return fmt::format(
       R"(# Written by `loadline run` for the run named {name}; the next start or reload overwrites it.
 # The loadline_ directives are explained in Loadline's docs/nginx.md.
+#
+# For an nginx of your own: leave out `daemon`, `pid` and the `..._temp_path` lines, which are for this
+# run, and the last server, at control.sock, which is for `loadline set`; or give them paths of yours.
+# Name in load_module the module that was built for that nginx, and set `user` as that nginx has it.
 
 load_module {module};
 

@@ -118,6 +118,21 @@ TEST(NginxConf, GateAndService) {
   EXPECT_THAT(statements, Contains(Words{"listen", "unix:/run/loadline/default/control.sock"}));
 }
 
+// What the head tells to leave out is there to be left out, under that name.
+TEST(NginxConf, TheHeadSaysWhatAnNginxOfOnesOwnLeavesOut) {
+  const std::string text = nginx_conf(config_for("http://127.0.0.1:9000"), setup_for_test());
+  const auto head_end = text.find("\n\nload_module ");
+  ASSERT_NE(head_end, std::string::npos);
+  const std::string head = text.substr(0, head_end);
+  const std::string rest = text.substr(head_end);
+  EXPECT_THAT(head, HasSubstr("# For an nginx of your own: "));
+  for (const std::string name : {"daemon", "pid", "_temp_path", "control.sock", "load_module"}) {
+    EXPECT_THAT(head, HasSubstr(name));
+    EXPECT_THAT(rest, HasSubstr(name));
+  }
+  EXPECT_GT(rest.rfind("control.sock"), rest.rfind("server {"));
+}
+
 TEST(NginxConf, IsLaidOutInStraightBlocks) {
   Config config = config_for("http://127.0.0.1:9000");
   config.admin = ListenAddress{"127.0.0.1", 8081};
@@ -220,9 +235,9 @@ TEST(NginxConf, ClassesTrustAndRejection) {
   config.reject_body = "{\"error\": \"it's $5; }\\\"\"}\n";
   config.reject_type = "application/json; charset=utf-8";
   const auto statements = statements_of(config);
-  EXPECT_THAT(statements, Contains(Words{"loadline_gate", "service:8m", "limit=64", "queue=auto",
-                                         "wait=100ms", "mode=observe", "classes=api,batch:80%",
-                                         "default=batch"}));
+  EXPECT_THAT(statements,
+              Contains(Words{"loadline_gate", "service:8m", "limit=64", "queue=auto", "wait=100ms",
+                             "mode=observe", "classes=api,batch:80%", "default=batch"}));
   EXPECT_THAT(statements, Contains(Words{"loadline_class_header", "off"}));
   EXPECT_THAT(statements, Contains(Words{"loadline_trusted", "10.0.0.0/8", "127.0.0.0/8"}));
   EXPECT_THAT(statements, Contains(Words{"127.0.0.0/8", "1"}).Times(1));
