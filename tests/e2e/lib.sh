@@ -68,6 +68,7 @@ trap clean_up EXIT
 start() {
   local name=$1
   shift
+  : >"$work/$name.log"  # now, or what an earlier one of that name has said could be taken for its own
   "$@" >"$work/$name.log" 2>&1 &
   started=$!
   started_pids+=("$started")
