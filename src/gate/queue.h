@@ -45,8 +45,9 @@ bool BasicGate<Sync>::sound(std::uint32_t index, Expected expected) noexcept {
   return false;
 }
 
-// The generation moves last. Were it first, a death in between would leave a ticket that still waits
-// under a generation that nobody knows, and that no longer bears the mark of a caller who has gone.
+// The generation moves last. Were it first, a death in between would leave a ticket that still
+// waits under a generation that nobody knows, and that no longer bears the mark of a caller who has
+// gone.
 template <class Sync>
 void BasicGate<Sync>::free_ticket(std::uint32_t index) noexcept {
   TicketAt& ticket = tickets_[index];
@@ -188,8 +189,8 @@ bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals) 
   const std::uint32_t count = count_of_queues() - 1;
   const bool last = guarded().queues[ticket.importance].count == 1;
   const std::uint32_t mask = mask_of_queues() & ~(last ? 1U << ticket.importance : 0U);
-  // Charged anew: a limit that was lowered below it while it waited would otherwise keep it, and all
-  // behind it, from starting beside free slots.
+  // Charged anew: a limit that was lowered below it while it waited would otherwise keep it, and
+  // all behind it, from starting beside free slots.
   const std::uint32_t most = threshold(ticket.importance);
   const std::uint32_t cost = std::min(ticket.cost, most);
   Word word = load_word();
