@@ -201,7 +201,6 @@ class BasicGate {
                          Instant now) noexcept;
   Offer rejected(Slot& mine, std::uint32_t importance, Reason reason) noexcept;
   std::uint16_t draw_retry_after(Slot& mine, Reason reason) noexcept;
-  Signals release_slowly(Instant now) noexcept;
 
   // The queue (src/gate/queue.h): with the mutex held.
   [[nodiscard]] bool in_range(std::uint32_t index) noexcept;

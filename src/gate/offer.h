@@ -144,12 +144,8 @@ std::uint16_t BasicGate<Sync>::draw_retry_after(Slot& mine, Reason reason) noexc
   return static_cast<std::uint16_t>(low + ((x >> 32) * span >> 32));
 }
 
-// A slot came free while someone waited. If the mutex cannot be had, the next tick does it.
-template <class Sync>
-Signals BasicGate<Sync>::release_slowly(Instant now) noexcept {
-  return dispatch_all(now);
-}
-
+// Lets start who can, after a slot came free or the rules changed. If the mutex cannot be had, the
+// next tick does it.
 template <class Sync>
 Signals BasicGate<Sync>::dispatch_all(Instant now) noexcept {
   Signals signals;

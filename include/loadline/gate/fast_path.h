@@ -158,7 +158,7 @@ template <class Sync>
   }
   Word before;
   give_back(mine, permit.cost_, before);
-  return before.waiting() == 0 ? Signals{} : release_slowly(now);
+  return before.waiting() == 0 ? Signals{} : dispatch_all(now);
 }
 
 }  // namespace loadline

@@ -4,7 +4,7 @@ include(plant.cmake)
 
 # Lost wake-ups.
 plant(release_wakes_nobody three include/loadline/gate/fast_path.h
-      [[return before.waiting() == 0 ? Signals{} : release_slowly(now);]] [[return Signals{};]])
+      [[return before.waiting() == 0 ? Signals{} : dispatch_all(now);]] [[return Signals{};]])
 plant(nobody_is_dispatched three src/gate/queue.h
       [[while (guarded().queues[c].count != 0) {
       if (decided]]
