@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "cpus.h"
 #include "nginx/figures.h"
 #include "nginx/http_probe.h"
 #include "nginx/measurement.h"

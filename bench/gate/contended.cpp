@@ -7,24 +7,14 @@
 #include <thread>
 #include <vector>
 
+#include "cpus.h"
 #include "gate/timing.h"
 
 namespace loadline::bench {
 namespace {
 
 std::vector<int> cpus_of_process() {
-  static const std::vector<int> kCpus = [] {  // before anyone was pinned
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    std::vector<int> cpus;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &set)) {
-        cpus.push_back(cpu);
-      }
-    }
-    return cpus;
-  }();
+  static const std::vector<int> kCpus = allowed_cpus();  // before anyone was pinned
   return kCpus;
 }
 

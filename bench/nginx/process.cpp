@@ -235,19 +235,6 @@ std::chrono::nanoseconds cpu_time_in_ticks(std::span<const pid_t> pids) {
   return std::chrono::nanoseconds(ticks * tick_ns);
 }
 
-std::vector<int> allowed_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) {
-      cpus.push_back(cpu);
-    }
-  }
-  return cpus;
-}
-
 void pin_this_process(int cpu) {
   const cpu_set_t set = only(cpu);
   if (sched_setaffinity(0, sizeof set, &set) != 0) {

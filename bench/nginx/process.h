@@ -75,8 +75,6 @@ std::chrono::nanoseconds cpu_time(std::span<const pid_t> pids);
 // The same from /proc/PID/stat, to check the one against the other.
 std::chrono::nanoseconds cpu_time_in_ticks(std::span<const pid_t> pids);
 
-// The processors this process may run on.
-std::vector<int> allowed_cpus();
 void pin_this_process(int cpu);
 
 // Is the program in PATH?
