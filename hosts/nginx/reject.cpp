@@ -1,5 +1,7 @@
 #include "reject.h"
 
+#include "short_body.h"
+
 namespace loadline::ngx {
 namespace {
 
@@ -51,22 +53,11 @@ ngx_int_t send(ngx_http_request_t* r, const LocationConf& conf, ngx_uint_t statu
   r->headers_out.content_type = conf.body_type;
   r->headers_out.content_type_len = conf.body_type.len;
 
-  auto* buffer = static_cast<ngx_buf_t*>(ngx_calloc_buf(r->pool));
-  if (buffer == nullptr) {
-    return NGX_ERROR;
-  }
-  buffer->pos = conf.body.data;
-  buffer->last = conf.body.data + conf.body.len;
-  buffer->memory = conf.body.len != 0;
-  buffer->last_buf = 1;
-  buffer->last_in_chain = 1;
-
   const ngx_int_t sent = ngx_http_send_header(r);
   if (sent == NGX_ERROR || sent > NGX_OK || r->header_only) {
     return sent;
   }
-  ngx_chain_t out{buffer, nullptr};
-  return ngx_http_output_filter(r, &out);
+  return send_body(r, conf.body);
 }
 
 }  // namespace

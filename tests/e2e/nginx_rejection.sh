@@ -7,8 +7,10 @@ start_service --workers 50
 free_port
 start_nginx <<EOC
   loadline_gate api:256k limit=1 queue=off;
+  log_format bytes '\$body_bytes_sent \$bytes_sent';
   server {
     listen 127.0.0.1:$port;
+    access_log $work/bytes.log bytes;
     loadline api;
     client_max_body_size 10m;
     error_page 503 504 = @sorry;
@@ -17,6 +19,8 @@ start_nginx <<EOC
     location /empty { loadline_body ""; proxy_pass http://$service; }
     location /page { loadline_error_page on; proxy_pass http://$service; }
     location @sorry { return 200 "sorry\n"; }
+    location /filtered { add_header X-Added yes always; sub_filter_types text/plain; sub_filter overloaded busy; proxy_pass http://$service; }
+    location /unbuffered { postpone_output 0; proxy_pass http://$service; }
     location /late { loadline api deadline=\$arg_time; proxy_pass http://$service; }
     location /late-page { loadline api deadline=\$arg_time; loadline_error_page on; proxy_pass http://$service; }
     location = /free { loadline off; return 200 "free\n"; }
@@ -56,6 +60,19 @@ matches "length" $'\r\nContent-Length: 11\r\n' "$answer"
 
 it "answers HTTP/1.0"
 equal "status and body" "overloaded 503" "$(get / -0 -w '%{http_code}' | tr '\n' ' ')"
+
+it "passes nginx's filters, whatever they make of it"
+answer=$(get /filtered -i)
+matches "a header added" $'\r\nX-Added: yes\r\n' "$answer"
+matches "a body replaced" $'\r\n\r\n(4\r\n)?busy' "$answer"
+equal "a header that does not wait for the body" "overloaded 503" \
+  "$(get /unbuffered -w '%{http_code}' | tr '\n' ' ')"
+
+it "is logged with the bytes that were sent"
+get / -o "$work/body" -D "$work/header" >/dev/null
+equal "bytes of body" "$(wc -c <"$work/body")" "$(tail -1 "$work/bytes.log" | cut -d' ' -f1)"
+equal "bytes in all" "$(cat "$work/header" "$work/body" | wc -c)" \
+  "$(tail -1 "$work/bytes.log" | cut -d' ' -f2)"
 
 # Two requests with one curl; it says how many connections that took.
 two_requests() {
