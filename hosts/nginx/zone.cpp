@@ -89,7 +89,7 @@ ngx_int_t make_gate(ngx_shm_zone_t& zone, HostedGate& hosted) noexcept {
   pool->data = layout;
   hosted.shared = layout->head;
   const Capacity capacity =
-      capacity_with(Gate::tickets_that_fit(layout->block_bytes, kMaxParticipants));
+      capacity_with(Gate::tickets_that_fit(layout->block_bytes, {.participants = kMaxParticipants}));
   const auto error = Gate::create(layout->block, layout->block_bytes, capacity, hosted.policy,
                                   monotonic_now(), hosted.gate);
   if (error != Gate::OpenError::none) {
@@ -158,7 +158,7 @@ HostedGate* find(Gates gates, std::string_view name) noexcept {
 
 std::uint32_t tickets_in_zone(std::size_t bytes) noexcept {
   const std::size_t block = block_bytes_in_zone(bytes);
-  return block == 0 ? 0 : Gate::tickets_that_fit(block, kMaxParticipants);
+  return block == 0 ? 0 : Gate::tickets_that_fit(block, {.participants = kMaxParticipants});
 }
 
 std::size_t zone_bytes_for(std::uint32_t queue) noexcept {

@@ -17,11 +17,13 @@ enum class Reason : std::uint8_t {
   queue_timeout,        // it has waited as long as it may
   deadline_unmeetable,  // its deadline is nearer than the work takes
   deadline_expired,     // its deadline had passed when it came
-  displaced,            // it waited, and gave way to someone more important
+  displaced,            // it waited, and gave way to someone more important or more modest
+  tenant_share,         // its tenant has more waiting than its fair share of the queue
+  quota,                // its key asks more often than it may
   draining,             // the gate takes no more
   busy,                 // the gate itself could not answer in its bounded time
 };
-inline constexpr std::uint32_t kReasons = 10;
+inline constexpr std::uint32_t kReasons = 12;
 
 constexpr std::string_view name(Reason reason) noexcept {
   constexpr std::string_view kNames[kReasons] = {"none",
@@ -32,6 +34,8 @@ constexpr std::string_view name(Reason reason) noexcept {
                                                  "deadline_unmeetable",
                                                  "deadline_expired",
                                                  "displaced",
+                                                 "tenant_share",
+                                                 "quota",
                                                  "draining",
                                                  "busy"};
   const auto index = static_cast<std::uint32_t>(reason);
@@ -44,14 +48,33 @@ constexpr bool is_deadline(Reason reason) noexcept {
 }
 
 struct Request {
+  static constexpr std::uint8_t kNoGroup = 0xff;
+
   std::uint8_t importance = 0;          // class index; 0 is the most important
   bool may_wait = true;                 // false: a slot at once, or a rejection
   bool observe = false;                 // judge and count, but admit whatever the verdict
+  bool exempt = false;                  // from the limit: a health probe, an administrator
+  std::uint8_t group = kNoGroup;        // index into Policy::groups, of the tenant
   std::uint32_t cost = 1;               // units of work, at least 1
   Instant deadline = Instant::never();  // when its answer becomes worthless
+  std::uint64_t tenant = 0;             // a hash of the tenant's name (see hash_key); 0: none
+  std::uint64_t quota = 0;              // a hash of the key that the quota counts; 0: none
 };
 
-// Leave to do the work, to be given back exactly once with Gate::release. Move-only; giving the
+// A name as the gate takes it: 64 bits, never 0. FNV-1a with a finishing mix; a caller who picks
+// names so that they collide gains that they are taken for one.
+constexpr std::uint64_t hash_key(std::string_view name) noexcept {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : name) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  }
+  hash = (hash ^ (hash >> 32)) * 0xd6e8feb86659fd93U;  // spreads short names over all bits
+  hash ^= hash >> 32;
+  return hash == 0 ? 1 : hash;
+}
+
+// Leave to do the work, to be given back exactly once with Gate::release, by the participant that
+// got it. Move-only; giving the
 // same one back twice is counted and does nothing. It carries no resource of its own: a permit that
 // is dropped without release holds its slot for ever, which is why hosts wrap it.
 class Permit {
@@ -62,8 +85,11 @@ class Permit {
   Permit(Permit&& other) noexcept { *this = static_cast<Permit&&>(other); }
   Permit& operator=(Permit&& other) noexcept {
     started_ = other.started_;
+    tenant_ = other.tenant_;
     cost_ = other.cost_;
+    charged_ = other.charged_;
     importance_ = other.importance_;
+    kind_ = other.kind_;
     held_ = other.held_;
     other.held_ = false;
     return *this;
@@ -79,12 +105,19 @@ class Permit {
  private:
   template <class Sync>
   friend class BasicGate;
+
+  // What is to be done beside giving back the units.
+  enum class Kind : std::uint8_t { plain, heavy, exempt };
+
   Permit(Instant started, std::uint32_t cost, std::uint8_t importance) noexcept
       : started_(started), cost_(cost), importance_(importance), held_(true) {}
 
   Instant started_{};
+  std::uint64_t tenant_ = 0;
   std::uint32_t cost_ = 0;
+  std::uint32_t charged_ = 0;  // to the tenant, before it was known (gate/tenants.h)
   std::uint8_t importance_ = 0;
+  Kind kind_ = Kind::plain;
   bool held_ = false;
 };
 

@@ -32,6 +32,10 @@
 
 namespace loadline {
 
+namespace detail {
+struct QuotaEntry;
+}
+
 struct Participant {
   std::uint32_t index = kNone;
 
@@ -53,6 +57,7 @@ struct Snapshot {
     std::array<std::uint64_t, kReasons> observed{};  // admitted, but would have been rejected
     std::uint32_t threshold = 0;
     std::uint32_t waiting = 0;
+    bool newest_first = false;  // its queue stands
     HistogramView wait;  // of those who waited and were admitted
   };
 
@@ -63,14 +68,19 @@ struct Snapshot {
   std::uint32_t waiting = 0;
   std::uint32_t queue_limit = 0;
   QueueSize::Kind queue_kind = QueueSize::Kind::automatic;
+  Discipline discipline = Discipline::adaptive;
   Duration wait_budget{};
   Duration service_mean{};  // 0: not known yet
   std::uint32_t class_count = 0;
   std::array<Class, kMaxClasses> classes{};
   HistogramView service;
+  std::uint32_t heavy_limit = 0;
+  std::uint32_t heavy_in_flight = 0;   // of in_flight, what weights above 1 hold
+  std::uint32_t exempt_in_flight = 0;  // beside in_flight
   std::uint32_t participants = 0;
   std::uint64_t reclaimed = 0;        // participants that died
   std::uint64_t reclaimed_units = 0;  // what they held
+  std::uint64_t taken_back = 0;       // grants whose owner did not come for them
   std::uint64_t repairs = 0;          // deaths inside a section, made good
   std::uint64_t corruptions = 0;      // indices in the block that could not be right
   std::uint64_t released_twice = 0;
@@ -94,11 +104,13 @@ class BasicGate {
 
   // Bytes for a gate of this capacity. The memory must be aligned to 128.
   static std::size_t bytes_for(Capacity capacity) noexcept;
-  // The most tickets that fit beside `participants` in `bytes`; 0 if not even kSpareTickets + 1.
-  static std::uint32_t tickets_that_fit(std::size_t bytes, std::uint32_t participants) noexcept;
+  // The most tickets that fit beside all else of this capacity in `bytes`; 0 if not even
+  // kSpareTickets + 1.
+  static std::uint32_t tickets_that_fit(std::size_t bytes, Capacity beside) noexcept;
 
   // Makes a gate in `memory` (all of it is overwritten) and opens it as `gate`. `policy` must be
-  // sound (see validate) and its queue must fit: at most capacity.tickets - kSpareTickets.
+  // sound (see validate) and fit: its queue is at most capacity.tickets - kSpareTickets, and there
+  // are tables for tenants and a quota exactly if it has them (Capacity::for_tables).
   static OpenError create(void* memory, std::size_t bytes, Capacity capacity, const Policy& policy,
                           Instant now, BasicGate& gate) noexcept;
 
@@ -118,7 +130,8 @@ class BasicGate {
   // Asks for leave to do a request. See Offer.
   [[gnu::always_inline]] Offer offer(Participant who, const Request& request, Instant now) noexcept;
 
-  // Gives a permit back. `ended` says whether its duration counts as a service time.
+  // Gives a permit back; `who` is the participant that got it. `ended` says whether its duration
+  // counts as a service time.
   [[gnu::always_inline]] Signals release(Participant who, Permit& permit, Outcome ended,
                                          Instant now) noexcept;
 
@@ -164,6 +177,7 @@ class BasicGate {
     Verdict verdict = Verdict::admit;
     Reason reason = Reason::none;       // with reject
     Reason late_reason = Reason::none;  // with wait
+    bool for_queue = false;             // with reject: who waits already is in the way
     Instant start_by{};                 // with wait
   };
   class Section;  // the mutex, held
@@ -174,7 +188,6 @@ class BasicGate {
   [[nodiscard]] Published& published() const noexcept { return head_->published; }
   [[nodiscard]] std::uint32_t threshold(std::uint32_t importance) const noexcept;
   [[nodiscard]] Word load_word() const noexcept;
-  [[nodiscard]] std::uint32_t charge(const Request& request) const noexcept;
   [[nodiscard]] bool may_try_at_once(const Request& request) const noexcept;
   bool try_admit(Slot& mine, std::uint32_t importance, std::uint32_t cost) noexcept;
   bool replace_word(Slot& mine, Word seen, Word next, std::uint32_t held_change) noexcept;
@@ -183,6 +196,12 @@ class BasicGate {
   Offer admitted(Slot& mine, std::uint32_t importance, std::uint32_t cost, Instant now) noexcept;
 
   // Judging (src/gate/judge.h): no effects.
+  [[nodiscard]] std::uint32_t charge(const Request& request) const noexcept;
+  [[nodiscard]] std::uint32_t heavy_in_flight() const noexcept;
+  [[nodiscard]] bool heavies_are_full(std::uint32_t cost) const noexcept;
+  [[nodiscard]] bool fits(Word word, std::uint32_t importance, std::uint32_t cost) const noexcept;
+  [[nodiscard]] bool newest_first(std::uint32_t importance) const noexcept;
+  [[nodiscard]] bool draining() const noexcept;
   [[nodiscard]] Judgement judge(const Request& request, std::uint32_t cost, Word word, Instant now,
                                 bool observing) const noexcept;
   [[nodiscard]] Judgement judge_wait(const Request& request, std::uint32_t ahead,
@@ -194,13 +213,80 @@ class BasicGate {
 
   // Offers that do not fit the fast path (src/gate/offer.h).
   Offer offer_slowly(Participant who, const Request& request, Instant now) noexcept;
+  Offer offer_judged(Participant who, const Request& request, Instant now) noexcept;
+  Offer offer_exempt(Slot& mine, const Request& request, Instant now) noexcept;
   Offer offer_observed(Slot& mine, const Request& request, Instant now) noexcept;
   Offer offer_locked(Participant who, const Request& request, std::uint32_t cost,
                      Instant now) noexcept;
   Offer offer_in_section(Participant who, const Request& request, std::uint32_t cost,
                          Instant now) noexcept;
-  Offer rejected(Slot& mine, std::uint32_t importance, Reason reason) noexcept;
-  std::uint16_t draw_retry_after(Slot& mine, Reason reason) noexcept;
+  Reason no_place_for(const Request& request, bool full, Instant now, Signals& signals) noexcept;
+  Offer started(Slot& mine, const Request& request, std::uint32_t cost, Instant now) noexcept;
+  Offer turned_away(Slot& mine, const Request& request, const Judgement& judgement,
+                    Instant now) noexcept;
+  Offer rejected(Slot& mine, std::uint32_t importance, Reason reason, Instant now) noexcept;
+  void give_back_special(Slot& mine, const Permit& permit) noexcept;
+
+  // Return times (src/gate/returns.h).
+  std::uint16_t book_return(Slot& mine, Instant now) noexcept;
+  std::uint16_t rotate_return(Slot& mine, std::uint32_t range) noexcept;
+  void share_spare(Instant now) noexcept;
+  [[nodiscard]] std::uint64_t count_rejected(const Slot& slot) const noexcept;
+  [[nodiscard]] std::uint64_t count_accepted(const Slot& slot) const noexcept;
+  [[nodiscard]] std::uint64_t count_services(const Slot& slot) const noexcept;
+
+  // Quotas (src/gate/quota.h): without the mutex.
+  using QuotaCell = typename Sync::template Atomic<std::uint64_t>;
+  QuotaCell* quota_cell(std::uint64_t key, std::uint64_t now_us,
+                        detail::QuotaEntry& seen) const noexcept;
+  Duration take_from_quota(std::uint64_t key, Instant now) noexcept;
+  void return_to_quota(std::uint64_t key) noexcept;
+  std::uint64_t quota_time(Instant now) noexcept;
+  Offer over_quota(Slot& mine, const Request& request, Duration wait) noexcept;
+
+  // Order (src/gate/order.h): with the mutex held, but for note_standing.
+  void begin_standing(std::uint32_t importance, Instant now) noexcept;
+  void end_standing(std::uint32_t importance) noexcept;
+  void note_standing(std::uint32_t importance, Instant now) noexcept;
+  [[nodiscard]] Discipline discipline() const noexcept;
+  [[nodiscard]] bool comes_before(std::uint32_t one, std::uint32_t other) const noexcept;
+  [[nodiscard]] std::uint32_t choose(std::uint32_t one, std::uint32_t other, bool earlier) noexcept;
+  [[nodiscard]] std::uint32_t next_of(std::uint32_t importance) noexcept;
+  [[nodiscard]] std::uint32_t last_of(std::uint32_t importance) noexcept;
+  void credit_guarantees(std::uint32_t importance, std::uint32_t cost) noexcept;
+  [[nodiscard]] std::uint32_t class_owed_a_start() const noexcept;
+  [[nodiscard]] std::uint32_t places_kept(std::uint32_t importance) const noexcept;
+  bool displace_for(const Request& request, Instant now, Signals& signals) noexcept;
+  bool displace(std::uint32_t index, Instant now, Signals& signals) noexcept;
+
+  // Tenants (src/gate/tenants.h): with the mutex held, but for those that an offer may ask.
+  using Account = detail::TenantAccount<Sync>;
+  struct Accounts {
+    Account& one;
+    Account& other;
+  };
+  struct Turn {
+    std::uint64_t tag = 0;
+    std::uint32_t charged = 0;
+  };
+  [[nodiscard]] bool has_tenants() const noexcept;
+  [[nodiscard]] Accounts accounts_of(std::uint64_t tenant, std::uint32_t importance) const noexcept;
+  [[nodiscard]] std::uint64_t finish_of(const Accounts& accounts) const noexcept;
+  [[nodiscard]] std::uint32_t rounds_of(std::uint64_t service_ns) const noexcept;
+  [[nodiscard]] Turn turn_of(const Request& request) const noexcept;
+  void charge_accounts(std::uint32_t index, std::uint64_t from, std::int64_t rounds) noexcept;
+  void take_turn(std::uint32_t index, const Request& request) noexcept;
+  void refund(std::uint32_t index) noexcept;
+  void advance_round(std::uint32_t index) noexcept;
+  [[nodiscard]] detail::Calendar& calendar_of(std::uint32_t index) const noexcept;
+  void enter_calendar(std::uint32_t index) noexcept;
+  [[nodiscard]] std::uint32_t last_not_after(std::uint32_t index) const noexcept;
+  void leave_calendar(std::uint32_t index) noexcept;
+  void publish_farthest(std::uint32_t importance) noexcept;
+  [[nodiscard]] bool may_displace_its_like(const Request& request) const noexcept;
+  [[nodiscard]] bool beyond_horizon(const Request& request) const noexcept;
+  [[nodiscard]] Reason full_for(const Request& request) const noexcept;
+  void settle_account(const Permit& permit, Outcome ended, Instant now) noexcept;
 
   // The queue (src/gate/queue.h): with the mutex held.
   [[nodiscard]] bool in_range(std::uint32_t index) noexcept;
@@ -208,45 +294,60 @@ class BasicGate {
   [[nodiscard]] bool sound(std::uint32_t index, Expected expected) noexcept;
   void free_ticket(std::uint32_t index) noexcept;
   void append(detail::TicketList& list, std::uint32_t index) noexcept;
-  void insert_by_sequence(detail::TicketList& list, std::uint32_t index) noexcept;
+  void insert_after(detail::TicketList& list, std::uint32_t before, std::uint32_t index) noexcept;
+  void insert_in_order(detail::TicketList& list, std::uint32_t index) noexcept;
   void unlink(detail::TicketList& list, std::uint32_t index) noexcept;
+  [[nodiscard]] detail::TicketList& queue_of(std::uint32_t index) const noexcept;
+  [[nodiscard]] std::uint32_t charge_now(std::uint32_t index) const noexcept;
+  [[nodiscard]] bool someone_eligible(std::uint32_t importance) const noexcept;
   [[nodiscard]] std::uint32_t mask_of_queues() const noexcept;
+  [[nodiscard]] std::uint32_t mask_without(std::uint32_t index) const noexcept;
   [[nodiscard]] std::uint32_t count_of_queues() const noexcept;
   void publish_waiting() noexcept;
   bool enqueue(Participant who, const Request& request, std::uint32_t cost,
                const Judgement& judgement, Word seen, std::uint32_t index, Instant now) noexcept;
+  void join_queue(std::uint32_t index, const Request& request) noexcept;
   void leave_queue(std::uint32_t index) noexcept;
   void hand_over(std::uint32_t index, detail::TicketState state, Signals& signals) noexcept;
   void refuse(std::uint32_t index, Reason reason, Instant now, Signals& signals) noexcept;
   bool grant(std::uint32_t index, Instant now, Signals& signals) noexcept;
-  bool displace_below(std::uint32_t importance, Instant now, Signals& signals) noexcept;
+  void withdraw(std::uint32_t index) noexcept;
   void drop(std::uint32_t index) noexcept;
   void take_from_word(std::uint32_t units) noexcept;
   bool dispatch(Instant now, Signals& signals) noexcept;
-  bool dispatch_head(std::uint32_t importance, Instant now, Signals& signals) noexcept;
+  bool dispatch_one(Instant now, Signals& signals) noexcept;
+  bool decide(std::uint32_t index, Instant now, Signals& signals) noexcept;
 
   // Settling (src/gate/settle.h).
   [[nodiscard]] bool owns(Participant who, Ticket ticket) noexcept;
   [[nodiscard]] bool abandoned(std::uint32_t index) const noexcept;
+  Permit permit_of(Slot& mine, std::uint32_t index) noexcept;
   Settled take(Participant who, std::uint32_t index) noexcept;
   std::size_t take_ready(Participant who, std::span<Settled> out) noexcept;
   Signals dispatch_all(Instant now) noexcept;
   Signals expire(Instant now) noexcept;
+  void expire_ticket(std::uint32_t index, Instant now, Signals& signals) noexcept;
 
   // After a death (src/gate/recovery.h): with the mutex held.
   void repair() noexcept;
   void rebuild_lists() noexcept;
   void rebuild_ticket(std::uint32_t index) noexcept;
+  void rebuild_calendars() noexcept;
   void audit() noexcept;
   bool try_audit() noexcept;
   void reclaim(std::uint32_t index) noexcept;
   void reclaim_the_dead() noexcept;
   bool take_seat(std::uint32_t index) noexcept;
+  void point_into(std::byte* base, Capacity capacity) noexcept;
+  void clear_tables() noexcept;
 
   // Rules and estimates (src/gate/rules.h): with the mutex held.
   void apply(const Policy& policy) noexcept;
   [[nodiscard]] bool accepts(const Policy& policy) const noexcept;
+  void apply_order(const Policy& policy) noexcept;
+  void apply_quota(const QuotaPolicy& quota) noexcept;
   void publish_limit() noexcept;
+  void publish_drain() noexcept;
   void publish_queue_limit() noexcept;
   void update_estimates(Instant now) noexcept;
   void take_window(std::uint64_t services, std::uint64_t service_ns, Instant now) noexcept;
@@ -254,6 +355,10 @@ class BasicGate {
   Head* head_ = nullptr;
   Slot* slots_ = nullptr;
   TicketAt* tickets_ = nullptr;
+  detail::TenantBoard* board_ = nullptr;  // this and the next two: with tenants
+  detail::TenantPlace* places_ = nullptr;
+  Account* accounts_ = nullptr;
+  QuotaCell* quota_cells_ = nullptr;  // with a quota
   Capacity capacity_{};
 };
 

@@ -13,6 +13,10 @@ inline constexpr std::uint32_t kMaxClasses = 8;
 inline constexpr std::uint32_t kMaxLimit = 1'000'000;
 inline constexpr std::uint32_t kMaxQueue = 60'000;
 inline constexpr std::uint32_t kMaxClassName = 31;  // bytes
+inline constexpr std::uint32_t kMaxGroups = 8;
+inline constexpr std::uint32_t kMaxTenants = 100'000;
+inline constexpr std::uint32_t kMaxQuotaKeys = 1'000'000;
+inline constexpr std::uint32_t kMaxRetryAfter = 3600;  // seconds
 
 // How many may wait. `automatic` follows the wait budget: as many as can start within it, at the
 // service time that is being measured.
@@ -26,6 +30,16 @@ struct QueueSize {
   static constexpr QueueSize sized_by_budget() noexcept { return {Kind::automatic, 0}; }
 };
 
+// Who starts next among those who wait in a class.
+enum class Discipline : std::uint8_t {
+  // First come, first served while the queue keeps emptying; the newest first once it stands
+  // (Maurer, "Fail at Scale", ACM Queue 13(8), 2015: the newest is the one who is still there).
+  // With tenants it is `fifo`: newest first would serve whoever asks most.
+  adaptive,
+  fifo,
+  lifo,
+};
+
 // A class of requests. Its place in Policy::classes is its importance: the first is the most
 // important (SRE book, "Handling Overload": criticality).
 struct ClassPolicy {
@@ -33,8 +47,31 @@ struct ClassPolicy {
   // Per mille of the limit that this class may fill; 0 leaves it to the gate: all of it where there
   // is a queue (order gives priority), less for the lesser ones where there is none.
   std::uint16_t share = 0;
+  // Per mille of the dispatches that this class gets at least while it has someone waiting, however
+  // many more important ones wait; 0: none, and it may starve. All guarantees together leave
+  // something: at most 900.
+  std::uint16_t guarantee = 0;
 
   [[nodiscard]] std::string_view name_view() const noexcept { return name.data(); }
+};
+
+// Tenants that are served together as if they were `tenants` of them, however many names they use.
+struct GroupPolicy {
+  std::array<char, kMaxClassName + 1> name{};  // as a class's
+  std::uint16_t tenants = 1;                   // 1 to 1000
+
+  [[nodiscard]] std::string_view name_view() const noexcept { return name.data(); }
+};
+
+// How often one key may ask, whatever room there is: `requests` in each `per`, `burst` of them at
+// once. A request above it is refused as `quota` (429), which is the caller's doing and not ours.
+struct QuotaPolicy {
+  std::uint32_t requests = 0;          // 0: no quota; else 1 to 1,000,000
+  Duration per = Duration::seconds(1); // 1 ms to 1 day; at least 10 us for each request
+  std::uint32_t burst = 1;             // 1 to 1,000,000; all of it must come back within 3 days
+  std::uint32_t keys = 10'000;         // that are told apart at the same time, 1 to kMaxQuotaKeys
+
+  [[nodiscard]] constexpr bool any() const noexcept { return requests != 0; }
 };
 
 struct Policy {
@@ -42,9 +79,10 @@ struct Policy {
   std::uint32_t limit = 0;
 
   QueueSize queue{};
+  Discipline discipline = Discipline::adaptive;
 
   // The longest a request may wait before it starts, 1 ms to 1 h; never more than half of the time
-  // that is left of its deadline.
+  // that is left of its deadline, or a quarter while the newest are served first.
   Duration wait_budget = Duration::millis(100);
 
   // Most important first. Without any, the SRE book's four: critical_plus, critical,
@@ -53,11 +91,28 @@ struct Policy {
   std::uint8_t class_count = 0;    // 0 to kMaxClasses
   std::uint8_t default_class = 0;  // index; of a request that says nothing
 
-  // Retry-After is drawn per rejection from this range of whole seconds, 1 to 3600 and ordered.
-  std::uint16_t retry_after_min = 1;
-  std::uint16_t retry_after_max = 4;
+  // Per mille of the limit that requests of a weight above 1 may hold together, 1 to 1000: the rest
+  // is left to the light ones, however long the heavy ones take.
+  std::uint16_t heavy_share = 500;
 
-  // Seeds the generators from which Retry-After is drawn.
+  // Fair shares among tenants (Request::tenant): how many names are told apart well, 1 to
+  // kMaxTenants; memory is fixed by it, and more names than that only blur. 0: no tenants.
+  std::uint32_t tenants = 0;
+  std::array<GroupPolicy, kMaxGroups> groups{};  // Request::group is an index
+  std::uint8_t group_count = 0;
+
+  QuotaPolicy quota{};
+
+  // Exempt requests (health probes, administration) have a pool of their own beside the limit: so
+  // many at a time for each participant, 0 to 1000.
+  std::uint16_t exempt = 16;
+
+  // Each rejection gets a return time of its own from this range of whole seconds, 1 to
+  // kMaxRetryAfter and ordered: the earliest second in which there is room left to serve it.
+  std::uint16_t retry_after_min = 1;
+  std::uint16_t retry_after_max = 32;
+
+  // Where the generators start.
   std::uint64_t seed = 0x6c6f61646c696e65;
 };
 
@@ -69,6 +124,10 @@ bool add_class(Policy& policy, std::string_view name, std::uint16_t share = 0) n
 
 // Index of the class so named, or -1.
 int find_class(const Policy& policy, std::string_view name) noexcept;
+
+// The same for groups.
+bool add_group(Policy& policy, std::string_view name, std::uint16_t tenants) noexcept;
+int find_group(const Policy& policy, std::string_view name) noexcept;
 
 // Why a policy was refused. `field` names the member; `text` is a sentence with the value and what
 // is allowed.

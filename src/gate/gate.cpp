@@ -5,11 +5,15 @@
 #include "judge.h"
 #include "lifecycle.h"
 #include "offer.h"
+#include "order.h"
 #include "queue.h"
+#include "quota.h"
 #include "recovery.h"
+#include "returns.h"
 #include "rules.h"
 #include "settle.h"
 #include "snapshot.h"
+#include "tenants.h"
 
 namespace loadline {
 

@@ -10,10 +10,55 @@ namespace loadline {
 // a mean from a bad minute that refuses everybody would never be measured again.
 inline constexpr Duration kServiceMeanLife = Duration::seconds(1);
 
+// What a request is charged. A weight above what its class, or all weights above 1, may ever fill
+// could never start, so it is charged that much instead.
+template <class Sync>
+std::uint32_t BasicGate<Sync>::charge(const Request& request) const noexcept {
+  if (request.cost <= 1) {
+    return 1;
+  }
+  const std::uint32_t most = std::min(threshold(request.importance),
+                                      published().heavy_limit.load(std::memory_order_relaxed));
+  return std::max(std::min(request.cost, most), 1U);
+}
+
+// Exact with the mutex held, since that is where heavy requests start.
+template <class Sync>
+std::uint32_t BasicGate<Sync>::heavy_in_flight() const noexcept {
+  std::uint32_t units = guarded().granted_heavy.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    units += slots_[i].heavy_held.load(std::memory_order_relaxed);
+  }
+  return units;
+}
+
+template <class Sync>
+bool BasicGate<Sync>::heavies_are_full(std::uint32_t cost) const noexcept {
+  return heavy_in_flight() + cost > published().heavy_limit.load(std::memory_order_relaxed);
+}
+
+// Is there room in the limit, and in the share of it that heavy requests have?
+template <class Sync>
+bool BasicGate<Sync>::fits(Word word, std::uint32_t importance, std::uint32_t cost) const noexcept {
+  return std::uint64_t{word.in_flight()} + cost <= threshold(importance) &&
+         (cost == 1 || !heavies_are_full(cost));
+}
+
+// Does this class serve its newest first?
+template <class Sync>
+bool BasicGate<Sync>::newest_first(std::uint32_t importance) const noexcept {
+  return (published().newest_first.load(std::memory_order_relaxed) >> importance & 1) != 0;
+}
+
 template <class Sync>
 bool BasicGate<Sync>::admits_all() const noexcept {
   return (published().flags.load(std::memory_order_relaxed) &
           (detail::kFlagObserve | detail::kFlagOff)) != 0;
+}
+
+template <class Sync>
+bool BasicGate<Sync>::draining() const noexcept {
+  return (published().flags.load(std::memory_order_relaxed) & detail::kFlagDraining) != 0;
 }
 
 template <class Sync>
@@ -37,10 +82,13 @@ Reason BasicGate<Sync>::doom(const Request& request, Instant now) const noexcept
                                                           : Reason::none;
 }
 
+// Those who start before a newcomer: all who are more important, and of its own class those who are
+// there already, unless the newest start first.
 template <class Sync>
 std::uint32_t BasicGate<Sync>::ahead_of(std::uint32_t importance) const noexcept {
   std::uint32_t ahead = 0;
-  for (std::uint32_t c = 0; c <= importance; ++c) {
+  const std::uint32_t end = newest_first(importance) ? importance : importance + 1;
+  for (std::uint32_t c = 0; c < end; ++c) {
     ahead += guarded().class_waiting[c].load(std::memory_order_relaxed);
   }
   return ahead;
@@ -52,14 +100,14 @@ typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge(const Request& reques
                                                            std::uint32_t cost, Word word,
                                                            Instant now,
                                                            bool observing) const noexcept {
-  if ((published().flags.load(std::memory_order_relaxed) & detail::kFlagDraining) != 0) {
+  if (draining()) {
     return {.verdict = Verdict::reject, .reason = Reason::draining};
   }
   if (const Reason doomed = doom(request, now); doomed != Reason::none) {
     return {.verdict = Verdict::reject, .reason = doomed};
   }
   const bool someone_first = word.waits_at_or_above(request.importance);
-  if (!someone_first && std::uint64_t{word.in_flight()} + cost <= threshold(request.importance)) {
+  if (!someone_first && fits(word, request.importance, cost)) {
     return {};
   }
   const std::uint32_t room = published().queue_limit.load(std::memory_order_relaxed);
@@ -70,15 +118,18 @@ typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge(const Request& reques
   const std::uint32_t above = word.in_flight() > top ? word.in_flight() - top : 0;
   const std::uint32_t waiting = observing ? above : word.waiting();
   const Judgement wait = judge_wait(request, observing ? above : ahead_of(request.importance), now);
-  if (wait.verdict != Verdict::reject && waiting >= room &&
-      (observing || !word.waits_below(request.importance))) {
-    return {.verdict = Verdict::reject, .reason = Reason::queue_full};
+  if (wait.verdict == Verdict::reject || waiting < room) {
+    return wait;
   }
-  return wait;
+  if (!observing && (word.waits_below(request.importance) || may_displace_its_like(request))) {
+    return wait;
+  }
+  return {.verdict = Verdict::reject, .reason = full_for(request), .for_queue = true};
 }
 
 // When it must start, and whether it is likely to: with `ahead` of it, a slot comes free every
-// mean / limit. Not asked before kServicesToBelieve completions have been seen.
+// mean / limit. Not asked before kServicesToBelieve completions have been seen, nor of a tenant,
+// whose turn depends on how much of its own is waiting and not on who came first.
 template <class Sync>
 typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge_wait(const Request& request,
                                                                 std::uint32_t ahead,
@@ -87,7 +138,10 @@ typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge_wait(const Request& r
   const Duration mean = known_service_mean(now);
   Instant by_deadline = Instant::never();
   if (request.deadline != Instant::never()) {
-    budget = std::min(budget, Duration{(request.deadline - now).ns / 2});
+    // Of what is left, a share: the rest is for the work. A smaller one where the newest start
+    // first, since who is still there after that will hardly be served in time.
+    const std::int64_t part = newest_first(request.importance) ? 4 : 2;
+    budget = std::min(budget, Duration{(request.deadline - now).ns / part});
     by_deadline = request.deadline - mean;
   }
   const Instant by_budget = now + budget;
@@ -96,9 +150,14 @@ typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge_wait(const Request& r
       .verdict = Verdict::wait,
       .late_reason = deadline_first ? Reason::deadline_unmeetable : Reason::queue_timeout,
       .start_by = std::min(by_budget, by_deadline)};
-  const Duration predicted{mean.ns / limit() * (std::int64_t{ahead} + 1)};
+  if (mean.ns == 0 || has_tenants()) {
+    return wait;
+  }
+  const Duration predicted{published().drain_ns.load(std::memory_order_relaxed) *
+                           (std::int64_t{ahead} + 1)};
   if (now + predicted > wait.start_by) {
     wait.verdict = Verdict::reject;
+    wait.for_queue = true;
     wait.reason = deadline_first ? Reason::deadline_unmeetable : Reason::wait_budget;
   }
   return wait;

@@ -25,6 +25,34 @@ constexpr std::size_t tickets_offset(std::uint32_t participants) noexcept {
   return slots_offset<Sync>() + participants * sizeof(ParticipantSlot<Sync>);
 }
 
+template <class Sync>
+constexpr std::size_t board_offset(Capacity capacity) noexcept {
+  return tickets_offset<Sync>(capacity.participants) + capacity.tickets * sizeof(TicketSlot<Sync>);
+}
+
+template <class Sync>
+constexpr std::size_t places_offset(Capacity capacity) noexcept {
+  return board_offset<Sync>(capacity) + (capacity.tenant_buckets == 0 ? 0 : sizeof(TenantBoard));
+}
+
+template <class Sync>
+constexpr std::size_t accounts_offset(Capacity capacity) noexcept {
+  return places_offset<Sync>(capacity) +
+         (capacity.tenant_buckets == 0 ? 0 : capacity.tickets * sizeof(TenantPlace));
+}
+
+template <class Sync>
+constexpr std::size_t quota_offset(Capacity capacity) noexcept {
+  return accounts_offset<Sync>(capacity) +
+         2 * std::size_t{capacity.tenant_buckets} * sizeof(TenantAccount<Sync>);
+}
+
+template <class Sync>
+constexpr std::size_t end_offset(Capacity capacity) noexcept {
+  return quota_offset<Sync>(capacity) +
+         capacity.quota_keys * sizeof(typename Sync::template Atomic<std::uint64_t>);
+}
+
 // SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): seeds that differ by one give unlike generators.
 constexpr std::uint64_t split_mix(std::uint64_t x) noexcept {
   x += 0x9e3779b97f4a7c15;
@@ -37,14 +65,17 @@ constexpr std::uint64_t split_mix(std::uint64_t x) noexcept {
 
 template <class Sync>
 std::size_t BasicGate<Sync>::bytes_for(Capacity capacity) noexcept {
-  return detail::tickets_offset<Sync>(capacity.participants) + capacity.tickets * sizeof(TicketAt);
+  return detail::end_offset<Sync>(capacity);
 }
 
 template <class Sync>
 std::uint32_t BasicGate<Sync>::tickets_that_fit(std::size_t bytes,
-                                                std::uint32_t participants) noexcept {
-  const std::size_t before = detail::tickets_offset<Sync>(participants);
-  const std::size_t tickets = bytes < before ? 0 : (bytes - before) / sizeof(TicketAt);
+                                                Capacity beside) noexcept {
+  beside.tickets = 0;
+  const std::size_t before = bytes_for(beside);
+  const std::size_t each =
+      sizeof(TicketAt) + (beside.tenant_buckets == 0 ? 0 : sizeof(detail::TenantPlace));
+  const std::size_t tickets = bytes < before ? 0 : (bytes - before) / each;
   if (tickets <= Capacity::kSpareTickets) {
     return 0;
   }
@@ -59,9 +90,7 @@ typename BasicGate<Sync>::OpenError BasicGate<Sync>::create(void* memory, std::s
   if (reinterpret_cast<std::uintptr_t>(memory) % detail::kBlockAlignment != 0) {
     return OpenError::misaligned;
   }
-  if (capacity.participants == 0 || capacity.participants > kMaxParticipants ||
-      capacity.tickets <= Capacity::kSpareTickets ||
-      capacity.tickets > Capacity::kSpareTickets + kMaxQueue) {
+  if (!capacity.sound()) {
     return OpenError::bad_capacity;
   }
   if (bytes < bytes_for(capacity)) {
@@ -69,11 +98,8 @@ typename BasicGate<Sync>::OpenError BasicGate<Sync>::create(void* memory, std::s
   }
   auto* const base = static_cast<std::byte*>(memory);
   BasicGate made;
-  made.capacity_ = capacity;
-  made.head_ = ::new (base) Head{};
-  made.slots_ = reinterpret_cast<Slot*>(base + detail::slots_offset<Sync>());
-  made.tickets_ =
-      reinterpret_cast<TicketAt*>(base + detail::tickets_offset<Sync>(capacity.participants));
+  ::new (base) Head{};
+  made.point_into(base, capacity);
   if (!made.accepts(policy)) {
     return OpenError::bad_policy;
   }
@@ -82,7 +108,9 @@ typename BasicGate<Sync>::OpenError BasicGate<Sync>::create(void* memory, std::s
   }
   for (std::uint32_t i = 0; i < capacity.participants; ++i) {
     Slot* const slot = ::new (made.slots_ + i) Slot{};
-    slot->generator.store(detail::split_mix(policy.seed + i) | 1, std::memory_order_relaxed);
+    slot->rotation.store(static_cast<std::uint32_t>(detail::split_mix(policy.seed + i)) &
+                             0xffff,
+                         std::memory_order_relaxed);
     if (!slot->alive.init()) {
       return OpenError::no_mutex;
     }
@@ -90,8 +118,12 @@ typename BasicGate<Sync>::OpenError BasicGate<Sync>::create(void* memory, std::s
   for (std::uint32_t i = 0; i < capacity.tickets; ++i) {
     ::new (made.tickets_ + i) TicketAt{};
   }
+  made.clear_tables();
   made.guarded().now = now;
   made.guarded().estimated_at = now;
+  for (auto& since : made.published().occupied_since) {
+    since.store(Instant::never().ns, std::memory_order_relaxed);
+  }
   made.rebuild_lists();
   made.apply(policy);
   made.head_->layout = detail::layout_hash<Sync>();
@@ -120,21 +152,51 @@ typename BasicGate<Sync>::OpenError BasicGate<Sync>::open(void* memory, std::siz
     return OpenError::other_layout;
   }
   const Capacity capacity = head->capacity;
-  if (capacity.participants == 0 || capacity.participants > kMaxParticipants ||
-      capacity.tickets <= Capacity::kSpareTickets ||
-      capacity.tickets > Capacity::kSpareTickets + kMaxQueue ||
-      head->bytes != bytes_for(capacity)) {
+  if (!capacity.sound() || head->bytes != bytes_for(capacity)) {
     return OpenError::not_a_gate;
   }
   if (head->bytes > bytes) {
     return OpenError::too_small;
   }
-  gate.capacity_ = capacity;
-  gate.head_ = head;
-  gate.slots_ = reinterpret_cast<Slot*>(base + detail::slots_offset<Sync>());
-  gate.tickets_ =
-      reinterpret_cast<TicketAt*>(base + detail::tickets_offset<Sync>(capacity.participants));
+  gate.point_into(base, capacity);
   return OpenError::none;
+}
+
+template <class Sync>
+void BasicGate<Sync>::point_into(std::byte* base, Capacity capacity) noexcept {
+  *this = {};
+  capacity_ = capacity;
+  head_ = reinterpret_cast<Head*>(base);
+  slots_ = reinterpret_cast<Slot*>(base + detail::slots_offset<Sync>());
+  tickets_ =
+      reinterpret_cast<TicketAt*>(base + detail::tickets_offset<Sync>(capacity.participants));
+  if (capacity.tenant_buckets != 0) {
+    board_ = reinterpret_cast<detail::TenantBoard*>(base + detail::board_offset<Sync>(capacity));
+    places_ = reinterpret_cast<detail::TenantPlace*>(base + detail::places_offset<Sync>(capacity));
+    accounts_ = reinterpret_cast<Account*>(base + detail::accounts_offset<Sync>(capacity));
+  }
+  if (capacity.quota_keys != 0) {
+    quota_cells_ = reinterpret_cast<QuotaCell*>(base + detail::quota_offset<Sync>(capacity));
+  }
+}
+
+// Rounds begin far from 0, so that an account never has to go below it.
+template <class Sync>
+void BasicGate<Sync>::clear_tables() noexcept {
+  constexpr std::uint64_t kFirstRound = std::uint64_t{1} << 40;
+  if (has_tenants()) {
+    ::new (board_) detail::TenantBoard{};
+    std::fill(std::begin(board_->round), std::end(board_->round), kFirstRound);
+    for (std::uint32_t i = 0; i < capacity_.tickets; ++i) {
+      ::new (places_ + i) detail::TenantPlace{};
+    }
+    for (std::uint32_t i = 0; i < 2 * capacity_.tenant_buckets; ++i) {
+      ::new (accounts_ + i) Account{};
+    }
+  }
+  for (std::uint32_t i = 0; i < capacity_.quota_keys; ++i) {
+    ::new (quota_cells_ + i) QuotaCell{};
+  }
 }
 
 template <class Sync>
@@ -196,9 +258,7 @@ Signals BasicGate<Sync>::tick(Instant now) noexcept {
     return {};
   }
   Signals signals;
-  if (load_word().waiting() != 0) {
-    signals |= expire(now);
-  }
+  signals |= expire(now);
   {
     Section section(*this, now);
     if (!section.held()) {
@@ -207,6 +267,7 @@ Signals BasicGate<Sync>::tick(Instant now) noexcept {
     reclaim_the_dead();
     audit();
     update_estimates(section.now());
+    share_spare(section.now());
   }
   signals |= dispatch_all(now);
   return signals;

@@ -4,6 +4,8 @@
 #include "judge.h"
 #include "loadline/gate.h"
 #include "queue.h"
+#include "quota.h"
+#include "returns.h"
 #include "section.h"
 
 namespace loadline {
@@ -11,24 +13,87 @@ namespace loadline {
 template <class Sync>
 Offer BasicGate<Sync>::offer_slowly(Participant who, const Request& request, Instant now) noexcept {
   Slot& mine = slot(who);
+  if (request.exempt) {
+    return offer_exempt(mine, request, now);
+  }
   if (request.observe || admits_all()) {
     return offer_observed(mine, request, now);
   }
+  if (request.quota != 0 && !draining()) {
+    if (const Duration wait = take_from_quota(request.quota, now); wait.ns != 0) {
+      return over_quota(mine, request, wait);
+    }
+  }
+  return offer_judged(who, request, now);
+}
+
+template <class Sync>
+Offer BasicGate<Sync>::offer_judged(Participant who, const Request& request, Instant now) noexcept {
+  Slot& mine = slot(who);
   const std::uint32_t cost = charge(request);
   while (true) {
     const Word word = load_word();
     const Judgement judgement = judge(request, cost, word, now, false);
-    switch (judgement.verdict) {
-      case Verdict::reject:  // without the mutex: a rejection must cost next to nothing
-        return rejected(mine, request.importance, judgement.reason);
-      case Verdict::wait:
-        return offer_locked(who, request, cost, now);
-      case Verdict::admit:
-        if (replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
-          return admitted(mine, request.importance, cost, now);
-        }
+    if (judgement.verdict == Verdict::reject) {  // without the mutex: it must cost next to nothing
+      return turned_away(mine, request, judgement, now);
+    }
+    if (judgement.verdict == Verdict::wait || cost > 1) {
+      return offer_locked(who, request, cost, now);
+    }
+    if (replace_word(mine, word, word.with_in_flight_added(1), 1)) {
+      return started(mine, request, 1, now);
     }
   }
+}
+
+// Beside the limit, and never waiting: who asks whether a server lives must hear so while it is
+// full. Each participant has a few places of its own, so that nothing is shared and a death leaves
+// nothing behind.
+template <class Sync>
+Offer BasicGate<Sync>::offer_exempt(Slot& mine, const Request& request, Instant now) noexcept {
+  const std::uint32_t held = mine.exempt_held.load(std::memory_order_relaxed);
+  if (held >= published().exempt_limit.load(std::memory_order_relaxed)) {
+    return rejected(mine, request.importance, Reason::limit, now);
+  }
+  mine.exempt_held.store(held + 1, std::memory_order_relaxed);
+  Offer answer = admitted(mine, request.importance, 0, now);
+  answer.permit.kind_ = Permit::Kind::exempt;
+  return answer;
+}
+
+// An admission with what its release will have to know.
+template <class Sync>
+Offer BasicGate<Sync>::started(Slot& mine, const Request& request, std::uint32_t cost,
+                               Instant now) noexcept {
+  Offer answer = admitted(mine, request.importance, cost, now);
+  answer.permit.tenant_ = request.tenant;
+  if (cost > 1) {
+    detail::add_alone(mine.heavy_held, cost);
+    answer.permit.kind_ = Permit::Kind::heavy;
+  }
+  return answer;
+}
+
+template <class Sync>
+void BasicGate<Sync>::give_back_special(Slot& mine, const Permit& permit) noexcept {
+  if (permit.kind_ == Permit::Kind::heavy) {
+    detail::add_alone(mine.heavy_held, 0U - permit.cost_);
+  } else {
+    detail::add_alone(mine.exempt_held, ~0U);
+  }
+}
+
+// What was asked for is not used, so the quota gets it back.
+template <class Sync>
+Offer BasicGate<Sync>::turned_away(Slot& mine, const Request& request, const Judgement& judgement,
+                                   Instant now) noexcept {
+  if (request.quota != 0) {
+    return_to_quota(request.quota);
+  }
+  if (judgement.for_queue) {
+    note_standing(request.importance, now);
+  }
+  return rejected(mine, request.importance, judgement.reason, now);
 }
 
 // The same judgement without its consequence. What would have been turned away takes no place in
@@ -48,7 +113,7 @@ Offer BasicGate<Sync>::offer_observed(Slot& mine, const Request& request, Instan
       return answer;
     }
     if (replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
-      return admitted(mine, request.importance, cost, now);
+      return started(mine, request, cost, now);
     }
   }
 }
@@ -61,7 +126,8 @@ Offer BasicGate<Sync>::offer_locked(Participant who, const Request& request, std
   {
     Section section(*this, now);
     if (!section.held()) {
-      return rejected(slot(who), request.importance, Reason::busy);
+      return turned_away(slot(who), request,
+                         {.verdict = Verdict::reject, .reason = Reason::busy}, now);
     }
     answer = offer_in_section(who, request, cost, section.now());
     more = dispatch(section.now(), answer.signals);
@@ -81,13 +147,13 @@ Offer BasicGate<Sync>::offer_in_section(Participant who, const Request& request,
     const Word word = load_word();
     const Judgement judgement = judge(request, cost, word, now, false);
     if (judgement.verdict == Verdict::reject) {
-      Offer answer = rejected(mine, request.importance, judgement.reason);
+      Offer answer = turned_away(mine, request, judgement, now);
       answer.signals = signals;
       return answer;
     }
     if (judgement.verdict == Verdict::admit) {
       if (replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
-        Offer answer = admitted(mine, request.importance, cost, now);
+        Offer answer = started(mine, request, cost, now);
         answer.signals = signals;
         return answer;
       }
@@ -95,8 +161,9 @@ Offer BasicGate<Sync>::offer_in_section(Participant who, const Request& request,
     }
     const bool full = word.waiting() >= published().queue_limit.load(std::memory_order_relaxed);
     const std::uint32_t index = guarded().free_head;
-    if (!in_range(index) || (full && !displace_below(request.importance, now, signals))) {
-      Offer answer = rejected(mine, request.importance, Reason::queue_full);
+    if (const Reason no = no_place_for(request, full, now, signals); no != Reason::none) {
+      Offer answer = turned_away(
+          mine, request, {.verdict = Verdict::reject, .reason = no, .for_queue = true}, now);
       answer.signals = signals;
       return answer;
     }
@@ -116,32 +183,29 @@ Offer BasicGate<Sync>::offer_in_section(Participant who, const Request& request,
   }
 }
 
+// Why it may not wait; none: there is a place, which somebody else may have had to leave.
 template <class Sync>
-Offer BasicGate<Sync>::rejected(Slot& mine, std::uint32_t importance, Reason reason) noexcept {
+Reason BasicGate<Sync>::no_place_for(const Request& request, bool full, Instant now,
+                                     Signals& signals) noexcept {
+  if (beyond_horizon(request)) {
+    return Reason::tenant_share;
+  }
+  if (!in_range(guarded().free_head) || (full && !displace_for(request, now, signals))) {
+    return full_for(request);
+  }
+  return Reason::none;
+}
+
+template <class Sync>
+Offer BasicGate<Sync>::rejected(Slot& mine, std::uint32_t importance, Reason reason,
+                                Instant now) noexcept {
   detail::add_alone(mine.rejected[importance][static_cast<std::uint32_t>(reason)], 1U);
   Offer answer;
   answer.kind = Offer::Kind::reject;
   answer.reason = reason;
-  answer.retry_after = draw_retry_after(mine, reason);
+  // Coming back later does not bring a deadline back.
+  answer.retry_after = is_deadline(reason) ? std::uint16_t{0} : book_return(mine, now);
   return answer;
-}
-
-// Drawn per rejection, so that those who are sent away together do not come back together. The
-// generator is Marsaglia's xorshift64 (Journal of Statistical Software 8(14), 2003).
-template <class Sync>
-std::uint16_t BasicGate<Sync>::draw_retry_after(Slot& mine, Reason reason) noexcept {
-  if (is_deadline(reason)) {
-    return 0;  // coming back later does not bring the deadline back
-  }
-  std::uint64_t x = mine.generator.load(std::memory_order_relaxed);
-  x ^= x << 13;
-  x ^= x >> 7;
-  x ^= x << 17;
-  mine.generator.store(x, std::memory_order_relaxed);
-  const std::uint32_t range = published().retry_after.load(std::memory_order_relaxed);
-  const std::uint32_t low = range & 0xffff;
-  const std::uint32_t span = (range >> 16) - low + 1;
-  return static_cast<std::uint16_t>(low + ((x >> 32) * span >> 32));
 }
 
 // Lets start who can, after a slot came free or the rules changed. If the mutex cannot be had, the

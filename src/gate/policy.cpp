@@ -9,7 +9,9 @@ namespace {
 constexpr Duration kShortestBudget = Duration::millis(1);
 constexpr Duration kLongestBudget = Duration::seconds(3600);
 constexpr std::uint16_t kWhole = 1000;  // per mille
-constexpr std::uint16_t kLongestRetryAfter = 3600;
+constexpr std::uint16_t kMostGuaranteed = 900;
+constexpr std::uint16_t kMostTenantsOfGroup = 1000;
+constexpr std::uint16_t kMostExempt = 1000;
 
 template <class... Values>
 PolicyError refuse(const char* field, const char* format, Values... values) noexcept {
@@ -37,14 +39,39 @@ bool good_name(std::string_view name) noexcept {
   return true;
 }
 
+template <class Named, std::size_t N>
+Named* add_named(std::array<Named, N>& list, std::uint8_t& count, std::string_view name) noexcept {
+  if (count >= N || name.empty() || name.size() > kMaxClassName) {
+    return nullptr;
+  }
+  Named& added = list[count++];
+  added = {};
+  std::memcpy(added.name.data(), name.data(), name.size());
+  return &added;
+}
+
+template <class Named, std::size_t N>
+int find_named(const std::array<Named, N>& list, std::uint8_t count,
+               std::string_view name) noexcept {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (list[i].name_view() == name) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+const char* name_fault(std::string_view name, int first_so_named, std::uint32_t index) noexcept {
+  if (!good_name(name)) {
+    return "allowed are letters, digits, '_', '-' and '.'";
+  }
+  return first_so_named != static_cast<int>(index) ? "it is given twice" : nullptr;
+}
+
 PolicyError validate_class(const Policy& policy, std::uint32_t i) noexcept {
   const ClassPolicy& here = policy.classes[i];
-  if (!good_name(here.name_view())) {
-    return refuse("classes", "class name '%s': allowed are letters, digits, '_', '-' and '.'",
-                  here.name.data());
-  }
-  if (find_class(policy, here.name_view()) != static_cast<int>(i)) {
-    return refuse("classes", "class name '%s' is given twice", here.name.data());
+  if (const char* fault = name_fault(here.name_view(), find_class(policy, here.name_view()), i)) {
+    return refuse("classes", "class name '%s': %s", here.name.data(), fault);
   }
   if (here.share > kWhole) {
     return refuse("classes", "share of class '%s' is %u.%u%%: allowed is 0.1%% to 100%%",
@@ -54,6 +81,23 @@ PolicyError validate_class(const Policy& policy, std::uint32_t i) noexcept {
   if (here.share != 0 && above != 0 && here.share > above) {
     return refuse("classes", "share of class '%s' is larger than that of the more important '%s'",
                   here.name.data(), policy.classes[i - 1].name.data());
+  }
+  return {};
+}
+
+PolicyError validate_guarantees(const Policy& policy) noexcept {
+  std::uint32_t all = 0;
+  for (std::uint32_t i = 0; i < policy.class_count; ++i) {
+    const ClassPolicy& here = policy.classes[i];
+    all += here.guarantee;
+    if (here.guarantee != 0 && policy.queue.kind == QueueSize::Kind::off) {
+      return refuse("classes", "class '%s' is guaranteed a share of the queue, but there is none",
+                    here.name.data());
+    }
+  }
+  if (all > kMostGuaranteed) {
+    return refuse("classes", "guarantees of %u.%u%% in all: allowed are %u%%", all / 10U, all % 10U,
+                  kMostGuaranteed / 10U);
   }
   return {};
 }
@@ -72,6 +116,65 @@ PolicyError validate_classes(const Policy& policy) noexcept {
   if (policy.default_class >= policy.class_count) {
     return refuse("default_class", "class number %u: there are only %u",
                   unsigned{policy.default_class}, unsigned{policy.class_count});
+  }
+  return validate_guarantees(policy);
+}
+
+PolicyError validate_tenants(const Policy& policy) noexcept {
+  if (policy.tenants > kMaxTenants) {
+    return refuse("tenants", "%u tenants: allowed are 0 (off) to %u", policy.tenants, kMaxTenants);
+  }
+  if (policy.tenants != 0 && policy.queue.kind == QueueSize::Kind::off) {
+    return refuse("tenants", "tenants share a queue, but there is none");
+  }
+  if (policy.tenants != 0 && policy.discipline == Discipline::lifo) {
+    return refuse("discipline", "newest first would serve the tenant that asks most");
+  }
+  if (policy.group_count > kMaxGroups) {
+    return refuse("groups", "%u groups: allowed are 0 to %u", unsigned{policy.group_count},
+                  kMaxGroups);
+  }
+  for (std::uint32_t i = 0; i < policy.group_count; ++i) {
+    const GroupPolicy& here = policy.groups[i];
+    if (const char* fault = name_fault(here.name_view(), find_group(policy, here.name_view()), i)) {
+      return refuse("groups", "group name '%s': %s", here.name.data(), fault);
+    }
+    if (here.tenants == 0 || here.tenants > kMostTenantsOfGroup) {
+      return refuse("groups", "group '%s' counts as %u tenants: allowed are 1 to %u",
+                    here.name.data(), unsigned{here.tenants}, unsigned{kMostTenantsOfGroup});
+    }
+  }
+  return {};
+}
+
+PolicyError validate_quota(const QuotaPolicy& quota) noexcept {
+  constexpr std::uint32_t kMostRequests = 1'000'000;
+  constexpr Duration kShortestPeriod = Duration::millis(1);
+  constexpr Duration kLongestPeriod = Duration::seconds(86'400);
+  constexpr std::int64_t kShortestIntervalNs = 10'000;
+  constexpr Duration kLongestRefill = Duration::seconds(3 * 86'400);
+  if (!quota.any()) {
+    return {};
+  }
+  if (quota.requests > kMostRequests || quota.burst == 0 || quota.burst > kMostRequests) {
+    return refuse("quota", "quota of %u requests, %u at once: allowed are 1 to %u of either",
+                  quota.requests, quota.burst, kMostRequests);
+  }
+  if (quota.per < kShortestPeriod || quota.per > kLongestPeriod) {
+    return refuse("quota", "quota per %lld ms: allowed is 1 ms to 1 day",
+                  static_cast<long long>(quota.per.ns / 1'000'000));
+  }
+  const std::int64_t interval = quota.per.ns / quota.requests;
+  if (interval < kShortestIntervalNs) {
+    return refuse("quota", "a quota of one request each %lld ns: allowed is one each 10 us or less",
+                  static_cast<long long>(interval));
+  }
+  if (interval > kLongestRefill.ns / quota.burst) {
+    return refuse("quota", "a burst of %u at this rate takes more than 3 days to come back",
+                  quota.burst);
+  }
+  if (quota.keys == 0 || quota.keys > kMaxQuotaKeys) {
+    return refuse("quota", "a quota for %u keys: allowed are 1 to %u", quota.keys, kMaxQuotaKeys);
   }
   return {};
 }
@@ -95,23 +198,29 @@ void fill_defaults(Policy& policy) noexcept {
 }
 
 bool add_class(Policy& policy, std::string_view name, std::uint16_t share) noexcept {
-  if (policy.class_count >= kMaxClasses || name.empty() || name.size() > kMaxClassName) {
+  ClassPolicy* added = add_named(policy.classes, policy.class_count, name);
+  if (added == nullptr) {
     return false;
   }
-  ClassPolicy& added = policy.classes[policy.class_count++];
-  added = {};
-  std::memcpy(added.name.data(), name.data(), name.size());
-  added.share = share;
+  added->share = share;
   return true;
 }
 
 int find_class(const Policy& policy, std::string_view name) noexcept {
-  for (std::uint32_t i = 0; i < policy.class_count; ++i) {
-    if (policy.classes[i].name_view() == name) {
-      return static_cast<int>(i);
-    }
+  return find_named(policy.classes, policy.class_count, name);
+}
+
+bool add_group(Policy& policy, std::string_view name, std::uint16_t tenants) noexcept {
+  GroupPolicy* added = add_named(policy.groups, policy.group_count, name);
+  if (added == nullptr) {
+    return false;
   }
-  return -1;
+  added->tenants = tenants;
+  return true;
+}
+
+int find_group(const Policy& policy, std::string_view name) noexcept {
+  return find_named(policy.groups, policy.group_count, name);
 }
 
 PolicyError validate(const Policy& policy) noexcept {
@@ -127,13 +236,28 @@ PolicyError validate(const Policy& policy) noexcept {
     return refuse("wait_budget", "wait budget %lld ms: allowed is 1 ms to 1 h",
                   static_cast<long long>(policy.wait_budget.ns / 1'000'000));
   }
-  if (policy.retry_after_min == 0 || policy.retry_after_max > kLongestRetryAfter ||
+  if (policy.heavy_share == 0 || policy.heavy_share > kWhole) {
+    return refuse("heavy_share", "heavy share %u.%u%%: allowed is 0.1%% to 100%%",
+                  policy.heavy_share / 10U, policy.heavy_share % 10U);
+  }
+  if (policy.exempt > kMostExempt) {
+    return refuse("exempt", "%u exempt requests at a time: allowed are 0 to %u",
+                  unsigned{policy.exempt}, unsigned{kMostExempt});
+  }
+  if (policy.retry_after_min == 0 || policy.retry_after_max > kMaxRetryAfter ||
       policy.retry_after_min > policy.retry_after_max) {
     return refuse("retry_after", "retry-after %u to %u s: allowed is 1 to %u, the smaller first",
                   unsigned{policy.retry_after_min}, unsigned{policy.retry_after_max},
-                  unsigned{kLongestRetryAfter});
+                  kMaxRetryAfter);
   }
-  return validate_classes(policy);
+  const PolicyError checks[] = {validate_classes(policy), validate_tenants(policy),
+                                validate_quota(policy.quota)};
+  for (const PolicyError& error : checks) {
+    if (error.refused()) {
+      return error;
+    }
+  }
+  return {};
 }
 
 }  // namespace loadline

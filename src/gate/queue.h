@@ -5,6 +5,8 @@
 #pragma once
 
 #include "loadline/gate.h"
+#include "order.h"
+#include "tenants.h"
 
 namespace loadline {
 
@@ -59,26 +61,14 @@ void BasicGate<Sync>::free_ticket(std::uint32_t index) noexcept {
 
 template <class Sync>
 void BasicGate<Sync>::append(detail::TicketList& list, std::uint32_t index) noexcept {
-  TicketAt& ticket = tickets_[index];
-  ticket.previous = list.tail;
-  ticket.next = detail::kNoTicket;
-  if (in_range(list.tail)) {
-    tickets_[list.tail].next = index;
-  } else {
-    list.head = index;
-  }
-  list.tail = index;
-  ++list.count;
+  insert_after(list, list.tail, index);
 }
 
-// From the back, where it mostly belongs.
+// kNoTicket: at the head.
 template <class Sync>
-void BasicGate<Sync>::insert_by_sequence(detail::TicketList& list, std::uint32_t index) noexcept {
+void BasicGate<Sync>::insert_after(detail::TicketList& list, std::uint32_t before,
+                                   std::uint32_t index) noexcept {
   TicketAt& ticket = tickets_[index];
-  std::uint32_t before = list.tail;
-  while (in_range(before) && tickets_[before].sequence > ticket.sequence) {
-    before = tickets_[before].previous;
-  }
   const std::uint32_t after = in_range(before) ? tickets_[before].next : list.head;
   ticket.previous = before;
   ticket.next = after;
@@ -96,10 +86,37 @@ void BasicGate<Sync>::unlink(detail::TicketList& list, std::uint32_t index) noex
 }
 
 template <class Sync>
+detail::TicketList& BasicGate<Sync>::queue_of(std::uint32_t index) const noexcept {
+  const TicketAt& ticket = tickets_[index];
+  return guarded().queues[ticket.importance + (ticket.heavy ? kMaxClasses : 0)];
+}
+
+// What one who waits is charged if it starts now: a limit that was lowered below its weight while it
+// waited would otherwise keep it, and all behind it, from starting beside free slots.
+template <class Sync>
+std::uint32_t BasicGate<Sync>::charge_now(std::uint32_t index) const noexcept {
+  const TicketAt& ticket = tickets_[index];
+  const std::uint32_t most = ticket.heavy
+                                 ? published().heavy_limit.load(std::memory_order_relaxed)
+                                 : ticket.cost;
+  return std::min({ticket.cost, most, threshold(ticket.importance)});
+}
+
+// Someone of this class waits who may start as soon as there is room. Heavy requests whose share of
+// the limit is in use stand aside meanwhile: they are waiting for one another.
+template <class Sync>
+bool BasicGate<Sync>::someone_eligible(std::uint32_t importance) const noexcept {
+  const detail::TicketList& heavy = guarded().queues[importance + kMaxClasses];
+  return guarded().queues[importance].count != 0 ||
+         (heavy.count != 0 && heavy.head < capacity_.tickets &&
+          !heavies_are_full(charge_now(heavy.head)));
+}
+
+template <class Sync>
 std::uint32_t BasicGate<Sync>::mask_of_queues() const noexcept {
   std::uint32_t mask = 0;
   for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
-    mask |= guarded().queues[c].count != 0 ? 1U << c : 0U;
+    mask |= someone_eligible(c) ? 1U << c : 0U;
   }
   return mask;
 }
@@ -130,8 +147,9 @@ template <class Sync>
 bool BasicGate<Sync>::enqueue(Participant who, const Request& request, std::uint32_t cost,
                               const Judgement& judgement, Word seen, std::uint32_t index,
                               Instant now) noexcept {
-  const Word next =
-      seen.with_waiting(count_of_queues() + 1, mask_of_queues() | (1U << request.importance));
+  const bool heavy = cost > 1;
+  const std::uint32_t own_bit = heavy && heavies_are_full(cost) ? 0 : 1U << request.importance;
+  const Word next = seen.with_waiting(count_of_queues() + 1, mask_of_queues() | own_bit);
   if (!head_->word.compare_exchange_strong(seen.bits, next.bits, std::memory_order_acq_rel,
                                            std::memory_order_acquire)) {
     return false;
@@ -140,22 +158,47 @@ bool BasicGate<Sync>::enqueue(Participant who, const Request& request, std::uint
   ticket.owner = who.index;
   ticket.cost = cost;
   ticket.importance = request.importance;
+  ticket.heavy = heavy;
   ticket.reason = Reason::none;
   ticket.late_reason = judgement.late_reason;
   ticket.arrival = now;
   ticket.start_by = judgement.start_by;
   ticket.sequence = guarded().next_sequence++;
-  append(guarded().queues[request.importance], index);
-  detail::add_alone(guarded().class_waiting[request.importance], 1U);
+  join_queue(index, request);
   ticket.state.store(detail::TicketState::waiting, std::memory_order_release);
   return true;
 }
 
 template <class Sync>
+void BasicGate<Sync>::join_queue(std::uint32_t index, const Request& request) noexcept {
+  const std::uint32_t importance = request.importance;
+  if (has_tenants()) {
+    take_turn(index, request);
+  } else {
+    append(queue_of(index), index);
+  }
+  auto& waiting = guarded().class_waiting[importance];
+  if (waiting.load(std::memory_order_relaxed) == 0) {
+    begin_standing(importance, tickets_[index].arrival);
+  }
+  detail::add_alone(waiting, 1U);
+}
+
+template <class Sync>
 void BasicGate<Sync>::leave_queue(std::uint32_t index) noexcept {
   const std::uint32_t importance = tickets_[index].importance;
-  unlink(guarded().queues[importance], index);
-  detail::add_alone(guarded().class_waiting[importance], ~0U);
+  if (has_tenants()) {
+    leave_calendar(index);
+  }
+  unlink(queue_of(index), index);
+  if (has_tenants()) {
+    publish_farthest(importance);
+  }
+  auto& waiting = guarded().class_waiting[importance];
+  detail::add_alone(waiting, ~0U);
+  if (waiting.load(std::memory_order_relaxed) == 0) {
+    end_standing(importance);
+  }
 }
 
 // A decided ticket goes to its owner, who will collect it.
@@ -173,6 +216,10 @@ void BasicGate<Sync>::hand_over(std::uint32_t index, detail::TicketState state,
 template <class Sync>
 void BasicGate<Sync>::refuse(std::uint32_t index, Reason reason, Instant now,
                              Signals& signals) noexcept {
+  if (has_tenants()) {
+    refund(index);
+  }
+  note_standing(tickets_[index].importance, now);
   leave_queue(index);
   publish_waiting();
   tickets_[index].reason = reason;
@@ -187,12 +234,9 @@ bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals) 
   TicketAt& ticket = tickets_[index];
   const bool always = admits_all();
   const std::uint32_t count = count_of_queues() - 1;
-  const bool last = guarded().queues[ticket.importance].count == 1;
-  const std::uint32_t mask = mask_of_queues() & ~(last ? 1U << ticket.importance : 0U);
-  // Charged anew: a limit that was lowered below it while it waited would otherwise keep it, and
-  // all behind it, from starting beside free slots.
+  const std::uint32_t mask = mask_without(index);
   const std::uint32_t most = threshold(ticket.importance);
-  const std::uint32_t cost = std::min(ticket.cost, most);
+  const std::uint32_t cost = charge_now(index);
   Word word = load_word();
   Word next;
   do {
@@ -203,8 +247,13 @@ bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals) 
   } while (!head_->word.compare_exchange_weak(word.bits, next.bits, std::memory_order_acq_rel,
                                               std::memory_order_acquire));
   ticket.cost = cost;
+  advance_round(index);
   leave_queue(index);
   guarded().granted_units += ticket.cost;
+  if (ticket.heavy) {
+    detail::add_alone(guarded().granted_heavy, ticket.cost);
+  }
+  credit_guarantees(ticket.importance, ticket.cost);
   ticket.decided = now;
   const Duration waited = now - ticket.arrival;
   detail::add_alone(guarded().wait_buckets[ticket.importance][bucket_of(waited)], 1U);
@@ -214,27 +263,32 @@ bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals) 
   return true;
 }
 
-// The newest of the least important gives way. False if nobody less important waits.
+// The mask as it will be when this one has left.
 template <class Sync>
-bool BasicGate<Sync>::displace_below(std::uint32_t importance, Instant now,
-                                     Signals& signals) noexcept {
-  for (std::uint32_t c = kMaxClasses - 1; c > importance; --c) {
-    if (guarded().queues[c].count == 0) {
-      continue;
-    }
-    if (!sound(guarded().queues[c].tail, Expected::waiting)) {
-      repair();
-      return false;
-    }
-    refuse(guarded().queues[c].tail, Reason::displaced, now, signals);
-    return true;
-  }
-  return false;
+std::uint32_t BasicGate<Sync>::mask_without(std::uint32_t index) const noexcept {
+  const TicketAt& ticket = tickets_[index];
+  const std::uint32_t others = guarded().class_waiting[ticket.importance].load(
+                                   std::memory_order_relaxed) - 1;
+  return mask_of_queues() & ~(others == 0 ? 1U << ticket.importance : 0U);
 }
 
 template <class Sync>
 void BasicGate<Sync>::take_from_word(std::uint32_t units) noexcept {
   head_->word.fetch_sub(Word::kOneInFlight * units, std::memory_order_acq_rel);
+}
+
+// Takes the units of a grant that nobody has collected back out of the word.
+template <class Sync>
+void BasicGate<Sync>::withdraw(std::uint32_t index) noexcept {
+  const TicketAt& ticket = tickets_[index];
+  if (has_tenants()) {
+    refund(index);
+  }
+  guarded().granted_units -= ticket.cost;
+  if (ticket.heavy) {
+    detail::add_alone(guarded().granted_heavy, 0U - ticket.cost);
+  }
+  take_from_word(ticket.cost);
 }
 
 // Takes a ticket out of wherever it stands and frees it; nobody will hear of it again.
@@ -245,6 +299,9 @@ void BasicGate<Sync>::drop(std::uint32_t index) noexcept {
     case detail::TicketState::free:
       return;
     case detail::TicketState::waiting:
+      if (has_tenants()) {
+        refund(index);
+      }
       leave_queue(index);
       publish_waiting();
       break;
@@ -257,17 +314,14 @@ void BasicGate<Sync>::drop(std::uint32_t index) noexcept {
     }
   }
   if (ticket.state.load(std::memory_order_relaxed) == detail::TicketState::granted) {
-    guarded().granted_units -= ticket.cost;
-    take_from_word(ticket.cost);
+    withdraw(index);
   }
   free_ticket(index);
 }
 
-// Decides about the first in line of a class. False if it has to go on waiting.
+// Decides about one who waits. False if it has to go on waiting.
 template <class Sync>
-bool BasicGate<Sync>::dispatch_head(std::uint32_t importance, Instant now,
-                                    Signals& signals) noexcept {
-  const std::uint32_t index = guarded().queues[importance].head;
+bool BasicGate<Sync>::decide(std::uint32_t index, Instant now, Signals& signals) noexcept {
   if (!sound(index, Expected::waiting)) {
     repair();
     return false;
@@ -277,29 +331,42 @@ bool BasicGate<Sync>::dispatch_head(std::uint32_t importance, Instant now,
     return true;
   }
   if (now > tickets_[index].start_by) {
+    advance_round(index);
     refuse(index, tickets_[index].late_reason, now, signals);
     return true;
   }
   return grant(index, now, signals);
 }
 
-// Starts those who fit, the most important first; a head that does not fit is passed by nobody of
-// its class or below. True if the section's bound cut it short.
+// Decides about one: first of a class that is owed a start, then of the most important class. One
+// that has to wait for room is passed by nobody of its class or below.
 template <class Sync>
-bool BasicGate<Sync>::dispatch(Instant now, Signals& signals) noexcept {
-  std::uint32_t decided = 0;
+bool BasicGate<Sync>::dispatch_one(Instant now, Signals& signals) noexcept {
+  const std::uint32_t owed = class_owed_a_start();
+  if (owed < kMaxClasses && decide(next_of(owed), now, signals)) {
+    return true;
+  }
   for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
-    while (guarded().queues[c].count != 0) {
-      if (decided == kTicketsPerSection) {
-        return true;
-      }
-      if (!dispatch_head(c, now, signals)) {
-        return false;
-      }
-      ++decided;
+    if (someone_eligible(c)) {
+      return decide(next_of(c), now, signals);
     }
   }
   return false;
+}
+
+// Starts those who fit. True if the section's bound cut it short.
+template <class Sync>
+bool BasicGate<Sync>::dispatch(Instant now, Signals& signals) noexcept {
+  for (std::uint32_t decided = 0; decided < kTicketsPerSection; ++decided) {
+    if (count_of_queues() == 0 || !dispatch_one(now, signals)) {
+      // A share of the heavy that came free makes them eligible, though there was no room for them.
+      if (load_word().mask() != mask_of_queues()) {
+        publish_waiting();
+      }
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace loadline

@@ -25,8 +25,9 @@ template <class Sync>
 void BasicGate<Sync>::rebuild_lists() noexcept {
   guarded().free_head = detail::kNoTicket;
   guarded().granted_units = 0;
-  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
-    guarded().queues[c] = {};
+  guarded().granted_heavy.store(0, std::memory_order_relaxed);
+  for (detail::TicketList& queue : guarded().queues) {
+    queue = {};
   }
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
     slots_[i].ready_list = {};
@@ -35,7 +36,18 @@ void BasicGate<Sync>::rebuild_lists() noexcept {
     rebuild_ticket(i);
   }
   for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
-    guarded().class_waiting[c].store(guarded().queues[c].count, std::memory_order_relaxed);
+    const std::uint32_t waiting =
+        guarded().queues[c].count + guarded().queues[c + kMaxClasses].count;
+    guarded().class_waiting[c].store(waiting, std::memory_order_relaxed);
+    if (waiting == 0) {
+      end_standing(c);
+    } else if (published().occupied_since[c].load(std::memory_order_relaxed) ==
+               Instant::never().ns) {
+      begin_standing(c, guarded().now);
+    }
+  }
+  if (has_tenants()) {
+    rebuild_calendars();
   }
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
     slots_[i].ready.store(slots_[i].ready_list.count, std::memory_order_release);
@@ -56,13 +68,45 @@ void BasicGate<Sync>::rebuild_ticket(std::uint32_t index) noexcept {
     return;
   }
   if (waits) {
-    insert_by_sequence(guarded().queues[ticket.importance], index);
+    insert_in_order(queue_of(index), index);
     return;
   }
   if (state == detail::TicketState::granted) {
     guarded().granted_units += ticket.cost;
+    if (ticket.heavy) {
+      detail::add_alone(guarded().granted_heavy, ticket.cost);
+    }
   }
   append(slots_[ticket.owner].ready_list, index);
+}
+
+// From the back, where it mostly belongs.
+template <class Sync>
+void BasicGate<Sync>::insert_in_order(detail::TicketList& list, std::uint32_t index) noexcept {
+  std::uint32_t before = list.tail;
+  while (in_range(before) && comes_before(index, before)) {
+    before = tickets_[before].previous;
+  }
+  insert_after(list, before, index);
+}
+
+// From the queues, which are in order by now. What cannot stand in a calendar (its round has passed
+// or is too far) is served in the round that is being served.
+template <class Sync>
+void BasicGate<Sync>::rebuild_calendars() noexcept {
+  for (std::uint32_t q = 0; q < detail::kQueues; ++q) {
+    board_->calendars[q] = {};
+    const std::uint32_t importance = q % kMaxClasses;
+    std::uint32_t index = guarded().queues[q].head;
+    for (std::uint32_t left = guarded().queues[q].count; left > 0 && in_range(index); --left) {
+      std::uint64_t& tag = places_[index].tag;
+      const std::uint64_t round = board_->round[importance];
+      tag = std::clamp(tag, round, round + (detail::Calendar::kRounds - 1) * kRound);
+      enter_calendar(index);
+      index = tickets_[index].next;
+    }
+    publish_farthest(importance);
+  }
 }
 
 template <class Sync>
@@ -120,6 +164,8 @@ void BasicGate<Sync>::reclaim(std::uint32_t index) noexcept {
   // The next even sequence, so that an audit under way sees that it has changed.
   const std::uint64_t sequence = ((bracket.bits >> 32) + 2) & ~std::uint64_t{1};
   gone.bracket.store(sequence << 32, std::memory_order_release);
+  gone.heavy_held.store(0, std::memory_order_relaxed);
+  gone.exempt_held.store(0, std::memory_order_relaxed);
   gone.attached.store(0, std::memory_order_release);
   guarded().audit_due = true;
 }

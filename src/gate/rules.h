@@ -3,6 +3,7 @@
 
 #include "loadline/gate.h"
 #include "queue.h"
+#include "returns.h"
 
 namespace loadline {
 
@@ -18,7 +19,10 @@ template <class Sync>
 bool BasicGate<Sync>::accepts(const Policy& policy) const noexcept {
   const bool fits = policy.queue.kind != QueueSize::Kind::fixed ||
                     policy.queue.entries + Capacity::kSpareTickets <= capacity_.tickets;
-  return !validate(policy).refused() && fits;
+  const Capacity asked = capacity_.for_tables(policy);
+  const bool tables = (asked.tenant_buckets != 0) == (capacity_.tenant_buckets != 0) &&
+                      (asked.quota_keys == 0 || capacity_.quota_keys != 0);
+  return !validate(policy).refused() && fits && tables;
 }
 
 template <class Sync>
@@ -31,6 +35,10 @@ void BasicGate<Sync>::apply(const Policy& policy) noexcept {
     above = share == 0 ? above : std::min(share, above);
     guarded().shares[c] = above;
   }
+  guarded().heavy_share = policy.heavy_share;
+  apply_order(policy);
+  apply_quota(policy.quota);
+  published().exempt_limit.store(policy.exempt, std::memory_order_relaxed);
   published().queue_kind.store(static_cast<std::uint32_t>(policy.queue.kind),
                                std::memory_order_relaxed);
   published().class_count.store(policy.class_count, std::memory_order_relaxed);
@@ -39,6 +47,34 @@ void BasicGate<Sync>::apply(const Policy& policy) noexcept {
       std::uint32_t{policy.retry_after_max} << 16 | policy.retry_after_min,
       std::memory_order_relaxed);
   publish_limit();
+}
+
+template <class Sync>
+void BasicGate<Sync>::apply_order(const Policy& policy) noexcept {
+  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
+    guarded().guarantees[c] =
+        c < policy.class_count ? policy.classes[c].guarantee : std::uint16_t{0};
+  }
+  for (std::uint32_t g = 0; g < kMaxGroups; ++g) {
+    guarded().group_tenants[g] =
+        g < policy.group_count ? policy.groups[g].tenants : std::uint16_t{1};
+  }
+  const auto discipline = static_cast<std::uint32_t>(policy.discipline);
+  if (discipline != published().discipline.load(std::memory_order_relaxed)) {
+    published().discipline.store(discipline, std::memory_order_relaxed);
+    published().newest_first.store(policy.discipline == Discipline::lifo ? ~0U : 0U,
+                                   std::memory_order_relaxed);
+  }
+}
+
+// GCRA's two numbers: the time that a request takes up, and how far ahead of now it may run.
+template <class Sync>
+void BasicGate<Sync>::apply_quota(const QuotaPolicy& quota) noexcept {
+  const std::uint64_t interval =
+      quota.any() ? static_cast<std::uint64_t>(quota.per.ns) / quota.requests / 1000 : 0;
+  published().quota_tolerance_us.store(interval * (quota.burst - 1), std::memory_order_relaxed);
+  published().quota_interval_us.store(static_cast<std::uint32_t>(interval),
+                                      std::memory_order_relaxed);
 }
 
 // Thresholds first, then the epoch: an offer that read an old threshold has read an old epoch too,
@@ -51,11 +87,23 @@ void BasicGate<Sync>::publish_limit() noexcept {
     const std::uint64_t part = (std::uint64_t{limit} * guarded().shares[c] + 999) / 1000;
     published().thresholds[c].store(static_cast<std::uint32_t>(part), std::memory_order_release);
   }
+  const std::uint64_t heavy = std::uint64_t{limit} * guarded().heavy_share / 1000;
+  published().heavy_limit.store(std::max(static_cast<std::uint32_t>(heavy), 1U),
+                                std::memory_order_relaxed);
+  publish_drain();
   publish_queue_limit();
   Word word = load_word();
   while (!head_->word.compare_exchange_weak(word.bits, word.with_next_epoch().bits,
                                             std::memory_order_acq_rel, std::memory_order_acquire)) {
   }
+}
+
+// How long until a slot comes free, while all are taken.
+template <class Sync>
+void BasicGate<Sync>::publish_drain() noexcept {
+  const std::int64_t mean = published().service_mean_ns.load(std::memory_order_relaxed);
+  published().drain_ns.store(mean / std::int64_t{guarded().limiter.limit()},
+                             std::memory_order_relaxed);
 }
 
 // `automatic`: as many as start within the wait budget, by Little's law: budget * limit / mean.
@@ -86,7 +134,7 @@ void BasicGate<Sync>::update_estimates(Instant now) noexcept {
   std::uint64_t services = 0;
   std::uint64_t service_ns = 0;
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
-    services += slots_[i].services.load(std::memory_order_relaxed);
+    services += count_services(slots_[i]);
     service_ns += slots_[i].service_ns.load(std::memory_order_relaxed);
   }
   if (services != guarded().seen_services) {
@@ -108,6 +156,7 @@ void BasicGate<Sync>::take_window(std::uint64_t services, std::uint64_t service_
                   : mean + (mean_here - mean) / (count + std::int64_t{kServicesToBelieve}) * count;
     published().service_mean_ns.store(std::max<std::int64_t>(moved, 1), std::memory_order_relaxed);
     published().service_mean_at.store(now.ns, std::memory_order_relaxed);
+    publish_drain();
   }
   guarded().seen_services = services;
   guarded().seen_service_ns = service_ns;

@@ -25,6 +25,22 @@ bool BasicGate<Sync>::abandoned(std::uint32_t index) const noexcept {
          ticket.generation.load(std::memory_order_relaxed);
 }
 
+template <class Sync>
+Permit BasicGate<Sync>::permit_of(Slot& mine, std::uint32_t index) noexcept {
+  const TicketAt& ticket = tickets_[index];
+  Permit permit(ticket.decided, ticket.cost, ticket.importance);
+  if (ticket.heavy) {
+    detail::add_alone(guarded().granted_heavy, 0U - ticket.cost);
+    detail::add_alone(mine.heavy_held, ticket.cost);
+    permit.kind_ = Permit::Kind::heavy;
+  }
+  if (has_tenants()) {
+    permit.tenant_ = places_[index].tenant;
+    permit.charged_ = places_[index].charged;
+  }
+  return permit;
+}
+
 // Uses up a decided ticket. What was granted moves from the tickets' account into its owner's.
 template <class Sync>
 Settled BasicGate<Sync>::take(Participant who, std::uint32_t index) noexcept {
@@ -43,9 +59,9 @@ Settled BasicGate<Sync>::take(Participant who, std::uint32_t index) noexcept {
     mine.bracket.store(opened.closed(ticket.cost).bits, std::memory_order_release);
     detail::add_alone(mine.admitted[ticket.importance], 1U);
     settled.kind = Settled::Kind::admit;
-    settled.permit = Permit(ticket.decided, ticket.cost, ticket.importance);
+    settled.permit = permit_of(mine, index);
   } else {
-    const Offer refusal = rejected(mine, ticket.importance, ticket.reason);
+    const Offer refusal = rejected(mine, ticket.importance, ticket.reason, guarded().now);
     settled.kind = Settled::Kind::reject;
     settled.reason = refusal.reason;
     settled.retry_after = refusal.retry_after;
@@ -165,6 +181,32 @@ Signals BasicGate<Sync>::cancel(Participant who, Ticket ticket, Instant now) noe
   return signals;
 }
 
+// A grant is worth a slot only if its owner comes for it. One that is stopped or stuck must not keep
+// slots from those who wait.
+inline constexpr Duration kGrantLife = Duration::millis(50);
+
+template <class Sync>
+void BasicGate<Sync>::expire_ticket(std::uint32_t index, Instant now, Signals& signals) noexcept {
+  TicketAt& ticket = tickets_[index];
+  const detail::TicketState state = ticket.state.load(std::memory_order_relaxed);
+  const bool waits = state == detail::TicketState::waiting;
+  const bool stale = state == detail::TicketState::granted && now - ticket.decided > kGrantLife;
+  if ((!waits && !stale) || !sound(index, waits ? Expected::waiting : Expected::decided)) {
+    return;
+  }
+  if (abandoned(index)) {
+    drop(index);
+  } else if (stale) {
+    withdraw(index);
+    ticket.reason = Reason::queue_timeout;
+    ticket.state.store(detail::TicketState::refused, std::memory_order_release);
+    detail::add_alone(guarded().taken_back, 1U);
+    signals.participants |= std::uint64_t{1} << ticket.owner;
+  } else if (now >= ticket.start_by) {
+    refuse(index, ticket.late_reason, now, signals);
+  }
+}
+
 // One walk over the tickets, a section at a time, for those whose time has passed. Hosts set timers
 // of their own; this is for those whose host has died or sleeps.
 template <class Sync>
@@ -172,21 +214,12 @@ Signals BasicGate<Sync>::expire(Instant now) noexcept {
   Signals signals;
   for (std::uint32_t first = 0; first < capacity_.tickets; first += kTicketsPerSection) {
     Section section(*this, now);
-    if (!section.held() || count_of_queues() == 0) {
+    if (!section.held() || (count_of_queues() == 0 && guarded().granted_units == 0)) {
       break;
     }
     const std::uint32_t end = std::min(first + kTicketsPerSection, capacity_.tickets);
     for (std::uint32_t i = first; i < end; ++i) {
-      const TicketAt& ticket = tickets_[i];
-      if (ticket.state.load(std::memory_order_relaxed) != detail::TicketState::waiting ||
-          !sound(i, Expected::waiting)) {
-        continue;
-      }
-      if (abandoned(i)) {
-        drop(i);
-      } else if (section.now() >= ticket.start_by) {
-        refuse(i, ticket.late_reason, section.now(), signals);
-      }
+      expire_ticket(i, section.now(), signals);
     }
   }
   return signals;

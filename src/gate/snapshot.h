@@ -33,6 +33,8 @@ void add_slot(const ParticipantSlot<Sync>& slot, std::uint32_t classes, Snapshot
     all.service.counts[b] += slot.service_buckets[b].load(kRelaxed);
   }
   all.service.sum_ns += slot.service_ns.load(kRelaxed);
+  all.heavy_in_flight += slot.heavy_held.load(kRelaxed);
+  all.exempt_in_flight += slot.exempt_held.load(kRelaxed);
   all.participants += slot.attached.load(kRelaxed);
   all.released_twice += slot.released_twice.load(kRelaxed);
 }
@@ -70,6 +72,9 @@ Snapshot BasicGate<Sync>::snapshot() const noexcept {
   all.waiting = word.waiting();
   all.queue_limit = published().queue_limit.load(kRelaxed);
   all.queue_kind = static_cast<QueueSize::Kind>(published().queue_kind.load(kRelaxed));
+  all.discipline = discipline();
+  all.heavy_limit = published().heavy_limit.load(kRelaxed);
+  all.heavy_in_flight = guarded().granted_heavy.load(kRelaxed);
   all.wait_budget = Duration{published().wait_budget_ns.load(kRelaxed)};
   all.service_mean = Duration{published().service_mean_ns.load(kRelaxed)};
   all.class_count = std::min(published().class_count.load(kRelaxed), kMaxClasses);
@@ -79,9 +84,11 @@ Snapshot BasicGate<Sync>::snapshot() const noexcept {
   for (std::uint32_t c = 0; c < all.class_count; ++c) {
     detail::add_class<Sync>(guarded(), c, all.classes[c]);
     all.classes[c].threshold = threshold(c);
+    all.classes[c].newest_first = newest_first(c);
   }
   all.reclaimed = guarded().reclaimed.load(kRelaxed);
   all.reclaimed_units = guarded().reclaimed_units.load(kRelaxed);
+  all.taken_back = guarded().taken_back.load(kRelaxed);
   all.repairs = guarded().repairs.load(kRelaxed);
   all.corruptions = guarded().corruptions.load(kRelaxed);
   return all;

@@ -17,6 +17,7 @@ inline Policy policy_of(std::uint32_t limit, QueueSize queue = QueueSize::at_mos
   policy.limit = limit;
   policy.queue = queue;
   policy.wait_budget = budget;
+  policy.heavy_share = 1000;  // a heavy one may fill a small limit; its share has tests of its own
   fill_defaults(policy);
   return policy;
 }
@@ -37,10 +38,10 @@ class GateBox {
  public:
   explicit GateBox(const Policy& policy, std::uint32_t participants = 4,
                    std::uint32_t tickets = 512)
-      : bytes_(Gate::bytes_for({participants, tickets})),
+      : capacity_(Capacity{participants, tickets}.for_tables(policy)),
+        bytes_(Gate::bytes_for(capacity_)),
         memory_(std::aligned_alloc(128, (bytes_ + 127) / 128 * 128), &std::free) {
-    const auto error =
-        Gate::create(memory_.get(), bytes_, {participants, tickets}, policy, now, gate);
+    const auto error = Gate::create(memory_.get(), bytes_, capacity_, policy, now, gate);
     EXPECT_EQ(error, Gate::OpenError::none);
   }
 
@@ -84,6 +85,7 @@ class GateBox {
 
  private:
   std::vector<Participant> attached_;
+  Capacity capacity_;
   std::size_t bytes_;
   std::unique_ptr<void, decltype(&std::free)> memory_;
 };

@@ -16,11 +16,16 @@ struct Step {
   std::uint32_t b;
 };
 
+Policy first_come(Policy policy) {
+  policy.discipline = Discipline::fifo;
+  return policy;
+}
+
 // A gate beside a book that is kept by hand: who holds what, who waits in which order.
 class Book {
  public:
   explicit Book(std::uint32_t limit, std::uint32_t queue)
-      : limit_(limit), box_(policy_of(limit, QueueSize::at_most(queue))) {
+      : limit_(limit), box_(first_come(policy_of(limit, QueueSize::at_most(queue)))) {
     for (std::uint32_t i = 0; i < kParticipants; ++i) {
       who_.push_back(box_.attach(i));
     }

@@ -1,16 +1,21 @@
 // How a gate lies in memory: one block of fixed size, without a pointer in it.
 //
 //   BlockHead | ParticipantSlot x participants | TicketSlot x tickets
+//             | with tenants: TenantBoard, TenantPlace x tickets, TenantAccount x 2 x buckets
+//             | with a quota: 64 bits x keys
 //
 // The creator provides the memory: heap for a program, shared memory for nginx's workers. Who
 // writes what is written beside each member: `word` everyone by compare-and-swap; a participant's
 // slot only that participant; everything else only the holder of the mutex.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include "loadline/decision.h"
+#include "loadline/gate/spare.h"
 #include "loadline/gate/word.h"
 #include "loadline/limiter.h"
 #include "loadline/policy.h"
@@ -25,8 +30,36 @@ inline constexpr std::uint32_t kMaxParticipants = 64;  // one bit each in Signal
 struct Capacity {
   std::uint32_t participants = kMaxParticipants;  // 1 to kMaxParticipants
   std::uint32_t tickets = 0;                      // kSpareTickets + 1 to kSpareTickets + kMaxQueue
+  std::uint32_t tenant_buckets = 0;  // 0: no tenants; else a power of two, see for_tables
+  std::uint32_t quota_keys = 0;      // 0: no quota; else a power of two, see for_tables
 
   static constexpr std::uint32_t kSpareTickets = 256;
+  static constexpr std::uint32_t kFewestBuckets = 1024;
+  static constexpr std::uint32_t kMostTableEntries = 1U << 21;
+
+  // With the tables that a policy's tenants and quota ask for.
+  [[nodiscard]] constexpr Capacity for_tables(const Policy& policy) const noexcept {
+    Capacity with = *this;
+    with.tenant_buckets =
+        policy.tenants == 0 ? 0 : std::bit_ceil(std::max(policy.tenants, kFewestBuckets));
+    // Half as many again, since a set may be full before the table is.
+    with.quota_keys = policy.quota.any() ? std::bit_ceil(std::max<std::uint32_t>(
+                                               policy.quota.keys + policy.quota.keys / 2, 64))
+                                         : 0;
+    return with;
+  }
+  // As a gate can be made with.
+  [[nodiscard]] constexpr bool sound() const noexcept {
+    return participants >= 1 && participants <= kMaxParticipants && tickets > kSpareTickets &&
+           tickets <= kSpareTickets + kMaxQueue && table_sound(tenant_buckets) &&
+           table_sound(quota_keys);
+  }
+
+ private:
+  static constexpr bool table_sound(std::uint32_t entries) noexcept {
+    return entries == 0 ||
+           (std::has_single_bit(entries) && entries >= 64 && entries <= kMostTableEntries);
+  }
 };
 
 namespace detail {
@@ -54,6 +87,7 @@ struct alignas(64) TicketSlot {
   std::uint32_t owner;  // participant
   std::uint32_t cost;
   std::uint8_t importance;
+  bool heavy;          // of a weight above 1
   Reason reason;       // once refused
   Reason late_reason;  // what it will be refused with when start_by has passed
   std::uint32_t previous;
@@ -70,6 +104,43 @@ struct TicketList {
   std::uint32_t count = 0;
 };
 
+// With tenants, what belongs to the ticket of the same index. Rounds are counted in 1/65536 (see
+// src/gate/tenants.h).
+struct TenantPlace {
+  std::uint64_t tenant = 0;
+  std::uint64_t tag = 0;      // the round in which it is served
+  std::uint32_t charged = 0;  // rounds, to its tenant's account
+  std::uint8_t group = Request::kNoGroup;
+};
+
+// What the tenants hold whose names fall here. There are two rows of them, and a name is believed
+// in the better of its two: to be taken for another, it must meet somebody in both.
+template <class Sync>
+struct TenantAccount {
+  template <class T>
+  using Atomic = typename Sync::template Atomic<T>;
+
+  Atomic<std::uint64_t> finish;   // round up to which its work has been charged
+  Atomic<std::uint64_t> cost_ns;  // mean of its service times; 0: not known
+};
+
+// The last ticket of each round to come, so that an entry finds its place without a walk.
+struct Calendar {
+  static constexpr std::uint32_t kRounds = 256;
+
+  std::uint32_t last[kRounds] = {};
+  std::uint64_t used[kRounds / 64] = {};
+};
+
+inline constexpr std::uint32_t kQueues = 2 * kMaxClasses;  // light and heavy, of each class
+
+struct TenantBoard {
+  Calendar calendars[kQueues];
+  std::uint64_t round[kMaxClasses];  // being served
+  std::uint64_t last_tag[kMaxClasses];
+  std::uint64_t group_finish[kMaxClasses][kMaxGroups];
+};
+
 // A thread or an event loop. All counters have one writer, belong to the slot rather than to who
 // sits in it, and are never set back, so sums over the slots only grow.
 template <class Sync>
@@ -80,7 +151,14 @@ struct alignas(128) ParticipantSlot {
   // {sequence:32, held:32}. The sequence is odd while the participant changes the word, so that an
   // audit can tell whether `held` and the word belong together.
   Atomic<std::uint64_t> bracket;
-  Atomic<std::uint64_t> generator;  // of Retry-After
+
+  Atomic<std::uint32_t> heavy_held;   // of `held`, what requests of a weight above 1 hold
+  Atomic<std::uint32_t> exempt_held;  // beside the limit
+
+  // Return times given to those who were turned away (src/gate/returns.h).
+  Atomic<std::uint64_t> booked[kReturnPhases];
+  Atomic<std::uint32_t> rotation;
+  Atomic<std::uint32_t> return_step;  // written under the mutex
 
   // Written under the mutex.
   Atomic<std::uint32_t> attached;  // 0 or 1
@@ -94,8 +172,7 @@ struct alignas(128) ParticipantSlot {
   Atomic<std::uint64_t> rejected[kMaxClasses][kReasons];
   Atomic<std::uint64_t> observed[kMaxClasses][kReasons];
   Atomic<std::uint64_t> released_twice;
-  Atomic<std::uint64_t> services;    // completions with Outcome::success
-  Atomic<std::uint64_t> service_ns;  // their sum
+  Atomic<std::uint64_t> service_ns;  // sum of the service times of completions with success
   Atomic<std::uint64_t> service_buckets[kBuckets];
 };
 
@@ -110,9 +187,18 @@ struct alignas(128) Published {
   Atomic<std::uint32_t> thresholds[kMaxClasses];
   Atomic<std::uint32_t> queue_limit;
   Atomic<std::uint32_t> queue_kind;   // QueueSize::Kind
+  Atomic<std::uint32_t> discipline;   // Discipline
+  Atomic<std::uint32_t> newest_first;  // mask of the classes whose queue stands
+  Atomic<std::uint32_t> heavy_limit;  // units that requests of a weight above 1 may hold together
+  Atomic<std::uint32_t> exempt_limit;
   Atomic<std::uint32_t> retry_after;  // max:16 | min:16
+  Atomic<std::uint32_t> quota_interval_us;  // 0: no quota
+  Atomic<std::uint64_t> quota_tolerance_us;
   Atomic<std::int64_t> wait_budget_ns;
   Atomic<std::int64_t> service_mean_ns;  // 0: not known
+  Atomic<std::int64_t> drain_ns;         // service_mean_ns / limit: until a slot comes free
+  Atomic<std::int64_t> occupied_since[kMaxClasses];  // Instant; never: nobody waits
+  Atomic<std::uint64_t> farthest_tag[kMaxClasses];   // of who waits; with tenants
   Atomic<std::int64_t> service_mean_at;  // Instant of the newest completion in it
   Atomic<std::uint32_t> class_count;
 };
@@ -131,14 +217,21 @@ struct alignas(128) Guarded {
   Instant now;  // the latest time seen
   std::uint64_t next_sequence;
   std::uint32_t free_head;
-  TicketList queues[kMaxClasses];
+  TicketList queues[kQueues];
   Limiter limiter;
   QueueSize queue;
   std::uint16_t shares[kMaxClasses];
+  std::uint16_t heavy_share;
+  std::uint16_t guarantees[kMaxClasses];
+  std::int32_t credits[kMaxClasses];
+  std::uint16_t group_tenants[kMaxGroups];
+  SpareEstimate spare;
+  std::uint64_t seen_turned_away[kMaxParticipants];
   std::uint64_t seen_services;
   std::uint64_t seen_service_ns;
   Instant estimated_at;
   std::uint32_t granted_units;  // granted, not collected: in the word, in no participant's bracket
+  Atomic<std::uint32_t> granted_heavy;  // of these, of a weight above 1
   bool audit_due;
 
   Atomic<std::uint32_t> class_waiting[kMaxClasses];
@@ -147,6 +240,7 @@ struct alignas(128) Guarded {
   Atomic<std::uint64_t> cancelled_by_death[kMaxClasses];
   Atomic<std::uint64_t> reclaimed;
   Atomic<std::uint64_t> reclaimed_units;
+  Atomic<std::uint64_t> taken_back;
   Atomic<std::uint64_t> repairs;
   Atomic<std::uint64_t> corruptions;
 };
@@ -165,6 +259,7 @@ struct BlockHead {
 
   alignas(128) Atomic<std::uint64_t> word;
   alignas(128) Atomic<std::int64_t> next_tick;
+  alignas(128) Atomic<std::uint64_t> quota_now_us;  // the latest that a quota was asked at
   Published<Sync> published;
   Guarded<Sync> guarded;
 };
@@ -173,7 +268,7 @@ struct BlockHead {
 // parts.
 template <class Sync>
 constexpr std::uint64_t layout_hash() noexcept {
-  constexpr std::uint64_t kVersion = 1;  // raise it when a meaning changes and no size does
+  constexpr std::uint64_t kVersion = 2;  // raise it when a meaning changes and no size does
   const std::uint64_t parts[] = {kVersion,
                                  sizeof(BlockHead<Sync>),
                                  sizeof(ParticipantSlot<Sync>),
@@ -185,6 +280,9 @@ constexpr std::uint64_t layout_hash() noexcept {
                                  kMaxClasses,
                                  kReasons,
                                  kBuckets,
+                                 sizeof(TenantPlace),
+                                 sizeof(TenantAccount<Sync>),
+                                 sizeof(TenantBoard),
                                  sizeof(Limiter)};
   std::uint64_t hash = 14695981039346656037U;  // FNV-1a
   for (const std::uint64_t part : parts) {

@@ -59,16 +59,6 @@ template <class Sync>
   return replaced;
 }
 
-// What a request is charged. A weight above what its class may ever fill could never start, so it
-// is charged that much instead.
-template <class Sync>
-[[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::charge(
-    const Request& request) const noexcept {
-  const std::uint32_t most = threshold(request.importance);
-  const std::uint32_t cost = request.cost == 0 ? 1 : request.cost;
-  return cost < most ? cost : most;
-}
-
 // Starts a request if there is room for its class and nobody of its class or above waits, both seen
 // in the word that is replaced. The threshold is read after the word: if the limit has moved since,
 // so has the epoch, and the exchange fails.
@@ -98,11 +88,13 @@ template <class Sync>
   return answer;
 }
 
-// No deadline, and the gate simply in force.
+// Of the usual weight, without a deadline or anything else to look at first, and the gate simply in
+// force. A tenant's name is nothing to look at: who finds a slot free takes nobody's share.
 template <class Sync>
 [[gnu::always_inline]] inline bool BasicGate<Sync>::may_try_at_once(
     const Request& request) const noexcept {
   return head_->published.flags.load(std::memory_order_relaxed) == 0 && !request.observe &&
+         !request.exempt && request.cost <= 1 && request.quota == 0 &&
          request.deadline == Instant::never();
 }
 
@@ -111,9 +103,10 @@ template <class Sync>
                                                            Instant now) noexcept {
   if (may_try_at_once(request)) [[likely]] {
     Slot& mine = slot(who);
-    const std::uint32_t cost = charge(request);
-    if (try_admit(mine, request.importance, cost)) [[likely]] {
-      return admitted(mine, request.importance, cost, now);
+    if (try_admit(mine, request.importance, 1)) [[likely]] {
+      Offer answer = admitted(mine, request.importance, 1, now);
+      answer.permit.tenant_ = request.tenant;
+      return answer;
     }
   }
   return offer_slowly(who, request, now);
@@ -135,7 +128,6 @@ template <class Sync>
   if (service.ns <= 0) {
     return;  // a clock that stood still or went back says nothing
   }
-  detail::add_alone(mine.services, 1U);
   detail::add_alone(mine.service_ns, static_cast<std::uint64_t>(service.ns));
   detail::add_alone(mine.service_buckets[bucket_of(service)], 1U);
 }
@@ -150,11 +142,17 @@ template <class Sync>
     return {};
   }
   permit.held_ = false;
-  if (ended == Outcome::success) {
+  if (ended == Outcome::success && permit.kind_ != Permit::Kind::exempt) {
     record_service(mine, now - permit.started_);
   }
+  if (permit.tenant_ != 0) {
+    settle_account(permit, ended, now);
+  }
+  if (permit.kind_ != Permit::Kind::plain) [[unlikely]] {
+    give_back_special(mine, permit);
+  }
   if (permit.cost_ == 0) {
-    return {};  // observed: it never was in the word
+    return {};  // observed or exempt: it never was in the word
   }
   Word before;
   give_back(mine, permit.cost_, before);

@@ -38,6 +38,9 @@ struct SteppedSync {
                                std::memory_order failure = {}) noexcept {
       return compare_exchange_strong(expected, desired, success, failure);
     }
+    T fetch_add(T amount, std::memory_order) noexcept {
+      return exchange([&](T old) { return static_cast<T>(old + amount); });
+    }
     T fetch_sub(T amount, std::memory_order) noexcept {
       return exchange([&](T old) { return static_cast<T>(old - amount); });
     }

@@ -1,0 +1,129 @@
+// When those who are turned away shall come back: Retry-After, one for each.
+//
+// Given the same number, they would come back together. Here each gets the earliest second that has
+// room left, where a second's room is what could be served beside the usual traffic
+// (loadline/gate/spare.h). As whole seconds keep the phase in which a client was sent away, each of
+// kReturnPhases parts of a second is a virtual queue of its own, and what is kept of it is only
+// where it ends: `booked`, in 1/65536 s. A queue that is full for longer than Retry-After may say
+// leaves the rest to rotation, which spreads equally and books nothing.
+//
+// Each participant books in a book of its own, with its share of the room: a rejection writes
+// nothing that others read.
+#pragma once
+
+#include "loadline/gate.h"
+
+namespace loadline {
+
+inline constexpr std::int64_t kSecondNs = 1'000'000'000;
+inline constexpr std::uint64_t kBookedSecond = std::uint64_t{1} << 16;
+
+template <class Sync>
+std::uint16_t BasicGate<Sync>::book_return(Slot& mine, Instant now) noexcept {
+  const std::uint32_t range = published().retry_after.load(std::memory_order_relaxed);
+  const std::uint64_t soonest = range & 0xffff;
+  const std::uint64_t latest = range >> 16;
+  const std::uint32_t step = mine.return_step.load(std::memory_order_relaxed);
+  if (step == 0 || now.ns < 0) {
+    return rotate_return(mine, range);
+  }
+  const std::uint64_t time = static_cast<std::uint64_t>(now.ns);
+  const std::uint64_t second = time / kSecondNs;
+  const std::uint64_t phase = time % kSecondNs / (kSecondNs / kReturnPhases);
+  auto& booked = mine.booked[phase];
+  const std::uint64_t at =
+      std::max(booked.load(std::memory_order_relaxed), (second + soonest) * kBookedSecond);
+  const std::uint64_t wait = at / kBookedSecond - second;
+  if (wait > latest) {
+    return rotate_return(mine, range);
+  }
+  booked.store(at + step, std::memory_order_relaxed);
+  return static_cast<std::uint16_t>(wait);
+}
+
+// Through the whole range in strides that have no divisor in common with it, so that neighbours are
+// sent far apart and every second is met equally often.
+template <class Sync>
+std::uint16_t BasicGate<Sync>::rotate_return(Slot& mine, std::uint32_t range) noexcept {
+  const std::uint32_t soonest = range & 0xffff;
+  const std::uint32_t span = (range >> 16) - soonest + 1;
+  std::uint32_t stride = 1;
+  for (const std::uint32_t prime : {13U, 17U}) {
+    stride = stride == 1 && span % prime != 0 ? prime : stride;
+  }
+  const std::uint32_t place = (mine.rotation.load(std::memory_order_relaxed) + stride) % span;
+  mine.rotation.store(place, std::memory_order_relaxed);
+  return static_cast<std::uint16_t>(soonest + place);
+}
+
+// Once a second: how much room there is, and whose it is. Shares go by who turned away how many in
+// the last second; before anyone did, all have the same.
+template <class Sync>
+void BasicGate<Sync>::share_spare(Instant now) noexcept {
+  SpareEstimate& spare = guarded().spare;
+  spare.look(load_word().in_flight() >= limit());
+  if (!spare.second_is_over(now)) {
+    return;
+  }
+  std::uint64_t offers = load_word().waiting();
+  std::uint64_t completions = 0;
+  std::uint64_t turned_away[kMaxParticipants] = {};
+  std::uint64_t turned_away_by_all = 0;
+  std::uint32_t seats = 0;
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    const std::uint64_t rejected_here = count_rejected(slots_[i]);
+    turned_away[i] = rejected_here - guarded().seen_turned_away[i];
+    turned_away_by_all += turned_away[i];
+    guarded().seen_turned_away[i] = rejected_here;
+    offers += rejected_here + count_accepted(slots_[i]);
+    completions += count_services(slots_[i]);
+    seats += slots_[i].attached.load(std::memory_order_relaxed);
+  }
+  spare.take_second(offers, completions, now);
+  const std::int64_t drain =
+      known_service_mean(now).ns == 0 ? 0 : published().drain_ns.load(std::memory_order_relaxed);
+  const std::uint64_t room =
+      spare.spare(drain == 0 ? 0 : static_cast<std::uint32_t>(kSecondNs / drain));
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    const bool known = turned_away_by_all != 0;
+    const std::uint64_t part = known ? std::max<std::uint64_t>(turned_away[i], 1) : 1;
+    const std::uint64_t whole = known ? turned_away_by_all : std::max(seats, 1U);
+    const std::uint64_t step =
+        room == 0 ? 0 : kBookedSecond * kReturnPhases * whole / (room * part);
+    slots_[i].return_step.store(
+        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(step, room == 0 ? 0 : 1, 1U << 30)),
+        std::memory_order_relaxed);
+  }
+}
+
+template <class Sync>
+std::uint64_t BasicGate<Sync>::count_rejected(const Slot& slot) const noexcept {
+  std::uint64_t sum = 0;
+  for (const auto& of_class : slot.rejected) {
+    for (const auto& count : of_class) {
+      sum += count.load(std::memory_order_relaxed);
+    }
+  }
+  return sum;
+}
+
+template <class Sync>
+std::uint64_t BasicGate<Sync>::count_accepted(const Slot& slot) const noexcept {
+  std::uint64_t sum = 0;
+  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
+    sum += slot.admitted[c].load(std::memory_order_relaxed) +
+           slot.cancelled[c].load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+template <class Sync>
+std::uint64_t BasicGate<Sync>::count_services(const Slot& slot) const noexcept {
+  std::uint64_t sum = 0;
+  for (const auto& bucket : slot.service_buckets) {
+    sum += bucket.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+}  // namespace loadline
