@@ -82,8 +82,8 @@ class Permit {
   Permit() noexcept = default;
   Permit(const Permit&) = delete;
   Permit& operator=(const Permit&) = delete;
-  Permit(Permit&& other) noexcept { *this = static_cast<Permit&&>(other); }
-  Permit& operator=(Permit&& other) noexcept {
+  [[gnu::always_inline]] Permit(Permit&& other) noexcept { *this = static_cast<Permit&&>(other); }
+  [[gnu::always_inline]] Permit& operator=(Permit&& other) noexcept {
     started_ = other.started_;
     tenant_ = other.tenant_;
     cost_ = other.cost_;
@@ -147,6 +147,23 @@ struct Signals {
 // The answer to an offer.
 struct Offer {
   enum class Kind : std::uint8_t { admit, wait, reject };
+
+  Offer() noexcept = default;
+  Offer(const Offer&) = delete;
+  Offer& operator=(const Offer&) = delete;
+  // Always in place: an admission then lives in registers, and costs half.
+  [[gnu::always_inline]] Offer(Offer&& other) noexcept { *this = static_cast<Offer&&>(other); }
+  [[gnu::always_inline]] Offer& operator=(Offer&& other) noexcept {
+    kind = other.kind;
+    reason = other.reason;
+    retry_after = other.retry_after;
+    permit = static_cast<Permit&&>(other.permit);
+    ticket = other.ticket;
+    start_by = other.start_by;
+    signals = other.signals;
+    return *this;
+  }
+  ~Offer() = default;
 
   Kind kind = Kind::reject;
   Reason reason = Reason::none;  // of the rejection; with `admit`: what observing would have said

@@ -225,7 +225,7 @@ class BasicGate {
   Offer turned_away(Slot& mine, const Request& request, const Judgement& judgement,
                     Instant now) noexcept;
   Offer rejected(Slot& mine, std::uint32_t importance, Reason reason, Instant now) noexcept;
-  void give_back_special(Slot& mine, const Permit& permit) noexcept;
+  void give_back_special(Slot& mine, Permit::Kind kind, std::uint32_t cost) noexcept;
 
   // Return times (src/gate/returns.h).
   std::uint16_t book_return(Slot& mine, Instant now) noexcept;
@@ -286,7 +286,12 @@ class BasicGate {
   [[nodiscard]] bool may_displace_its_like(const Request& request) const noexcept;
   [[nodiscard]] bool beyond_horizon(const Request& request) const noexcept;
   [[nodiscard]] Reason full_for(const Request& request) const noexcept;
-  void settle_account(const Permit& permit, Outcome ended, Instant now) noexcept;
+  struct Charge {
+    std::uint64_t tenant;
+    std::uint8_t importance;
+    std::uint32_t rounds;
+  };
+  void settle_account(Charge charge, Outcome ended, Duration service) noexcept;
 
   // The queue (src/gate/queue.h): with the mutex held.
   [[nodiscard]] bool in_range(std::uint32_t index) noexcept;

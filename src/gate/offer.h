@@ -75,9 +75,10 @@ Offer BasicGate<Sync>::started(Slot& mine, const Request& request, std::uint32_t
 }
 
 template <class Sync>
-void BasicGate<Sync>::give_back_special(Slot& mine, const Permit& permit) noexcept {
-  if (permit.kind_ == Permit::Kind::heavy) {
-    detail::add_alone(mine.heavy_held, 0U - permit.cost_);
+void BasicGate<Sync>::give_back_special(Slot& mine, Permit::Kind kind,
+                                        std::uint32_t cost) noexcept {
+  if (kind == Permit::Kind::heavy) {
+    detail::add_alone(mine.heavy_held, 0U - cost);
   } else {
     detail::add_alone(mine.exempt_held, ~0U);
   }

@@ -224,16 +224,14 @@ Reason BasicGate<Sync>::full_for(const Request& request) const noexcept {
 
 // What a request has cost is known now.
 template <class Sync>
-void BasicGate<Sync>::settle_account(const Permit& permit, Outcome ended, Instant now) noexcept {
-  const Duration service = now - permit.started_;
+void BasicGate<Sync>::settle_account(Charge charge, Outcome ended, Duration service) noexcept {
   if (!has_tenants() || ended == Outcome::ignored || service.ns <= 0) {
     return;
   }
   const auto cost = static_cast<std::uint64_t>(service.ns);
-  const Accounts accounts = accounts_of(permit.tenant_, permit.importance_);
+  const Accounts accounts = accounts_of(charge.tenant, charge.importance);
   const std::int64_t owed =
-      permit.charged_ == 0 ? 0
-                           : std::int64_t{rounds_of(cost)} - std::int64_t{permit.charged_};
+      charge.rounds == 0 ? 0 : std::int64_t{rounds_of(cost)} - std::int64_t{charge.rounds};
   for (auto* account : {&accounts.one, &accounts.other}) {
     // Racing writers lose a sample of a mean, no more.
     const std::uint64_t mean = account->cost_ns.load(std::memory_order_relaxed);

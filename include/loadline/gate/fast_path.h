@@ -53,8 +53,9 @@ template <class Sync>
   const detail::Bracket bracket{mine.bracket.load(std::memory_order_relaxed)};
   const detail::Bracket opened = bracket.opened();
   mine.bracket.store(opened.bits, std::memory_order_relaxed);
+  std::uint64_t expected = seen.bits;  // by itself, or it would make a detour through memory
   const bool replaced = head_->word.compare_exchange_strong(
-      seen.bits, next.bits, std::memory_order_acq_rel, std::memory_order_acquire);
+      expected, next.bits, std::memory_order_acq_rel, std::memory_order_relaxed);
   mine.bracket.store(opened.closed(replaced ? held_change : 0).bits, std::memory_order_release);
   return replaced;
 }
@@ -109,7 +110,10 @@ template <class Sync>
       return answer;
     }
   }
-  return offer_slowly(who, request, now);
+  // Moved out of an object of its own: what leaves this function then need not lie in memory, and
+  // the common answer stays in registers.
+  Offer slow = offer_slowly(who, request, now);
+  return static_cast<Offer&&>(slow);
 }
 
 template <class Sync>
@@ -146,10 +150,11 @@ template <class Sync>
     record_service(mine, now - permit.started_);
   }
   if (permit.tenant_ != 0) {
-    settle_account(permit, ended, now);
+    settle_account({permit.tenant_, permit.importance_, permit.charged_}, ended,
+                   now - permit.started_);
   }
   if (permit.kind_ != Permit::Kind::plain) [[unlikely]] {
-    give_back_special(mine, permit);
+    give_back_special(mine, permit.kind_, permit.cost_);
   }
   if (permit.cost_ == 0) {
     return {};  // observed or exempt: it never was in the word
