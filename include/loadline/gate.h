@@ -212,8 +212,14 @@ class BasicGate {
   [[nodiscard]] bool admits_all() const noexcept;
 
   // Offers that do not fit the fast path (src/gate/offer.h).
+  struct Refusal {
+    Reason reason = Reason::none;
+    std::uint16_t retry_after = 0;
+  };
+  static Offer rejection(Refusal refusal) noexcept;
+  [[nodiscard]] bool passes_unjudged(const Request& request) const noexcept;
+  Refusal refuse_at_once(Participant who, const Request& request, Instant now) noexcept;
   Offer offer_slowly(Participant who, const Request& request, Instant now) noexcept;
-  Offer offer_judged(Participant who, const Request& request, Instant now) noexcept;
   Offer offer_exempt(Slot& mine, const Request& request, Instant now) noexcept;
   Offer offer_observed(Slot& mine, const Request& request, Instant now) noexcept;
   Offer offer_locked(Participant who, const Request& request, std::uint32_t cost,
@@ -222,9 +228,9 @@ class BasicGate {
                          Instant now) noexcept;
   Reason no_place_for(const Request& request, bool full, Instant now, Signals& signals) noexcept;
   Offer started(Slot& mine, const Request& request, std::uint32_t cost, Instant now) noexcept;
-  Offer turned_away(Slot& mine, const Request& request, const Judgement& judgement,
-                    Instant now) noexcept;
-  Offer rejected(Slot& mine, std::uint32_t importance, Reason reason, Instant now) noexcept;
+  Refusal turned_away(Slot& mine, const Request& request, const Judgement& judgement,
+                      Instant now) noexcept;
+  Refusal rejected(Slot& mine, std::uint32_t importance, Reason reason, Instant now) noexcept;
   void give_back_special(Slot& mine, Permit::Kind kind, std::uint32_t cost) noexcept;
 
   // Return times (src/gate/returns.h).
@@ -242,12 +248,13 @@ class BasicGate {
   Duration take_from_quota(std::uint64_t key, Instant now) noexcept;
   void return_to_quota(std::uint64_t key) noexcept;
   std::uint64_t quota_time(Instant now) noexcept;
-  Offer over_quota(Slot& mine, const Request& request, Duration wait) noexcept;
+  Refusal over_quota(Slot& mine, const Request& request, Duration wait) noexcept;
 
   // Order (src/gate/order.h): with the mutex held, but for note_standing.
   void begin_standing(std::uint32_t importance, Instant now) noexcept;
   void end_standing(std::uint32_t importance) noexcept;
   void note_standing(std::uint32_t importance, Instant now) noexcept;
+  void serve_newest_first(std::uint32_t importance) noexcept;
   [[nodiscard]] Discipline discipline() const noexcept;
   [[nodiscard]] bool comes_before(std::uint32_t one, std::uint32_t other) const noexcept;
   [[nodiscard]] std::uint32_t choose(std::uint32_t one, std::uint32_t other, bool earlier) noexcept;

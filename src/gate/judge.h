@@ -6,14 +6,10 @@
 
 namespace loadline {
 
-// How long a measured service time is believed without a newer one. It must not outlive its cause:
-// a mean from a bad minute that refuses everybody would never be measured again.
-inline constexpr Duration kServiceMeanLife = Duration::seconds(1);
-
 // What a request is charged. A weight above what its class, or all weights above 1, may ever fill
 // could never start, so it is charged that much instead.
 template <class Sync>
-std::uint32_t BasicGate<Sync>::charge(const Request& request) const noexcept {
+[[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::charge(const Request& request) const noexcept {
   if (request.cost <= 1) {
     return 1;
   }
@@ -39,39 +35,38 @@ bool BasicGate<Sync>::heavies_are_full(std::uint32_t cost) const noexcept {
 
 // Is there room in the limit, and in the share of it that heavy requests have?
 template <class Sync>
-bool BasicGate<Sync>::fits(Word word, std::uint32_t importance, std::uint32_t cost) const noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::fits(Word word, std::uint32_t importance, std::uint32_t cost) const noexcept {
   return std::uint64_t{word.in_flight()} + cost <= threshold(importance) &&
          (cost == 1 || !heavies_are_full(cost));
 }
 
 // Does this class serve its newest first?
 template <class Sync>
-bool BasicGate<Sync>::newest_first(std::uint32_t importance) const noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::newest_first(std::uint32_t importance) const noexcept {
   return (published().newest_first.load(std::memory_order_relaxed) >> importance & 1) != 0;
 }
 
 template <class Sync>
-bool BasicGate<Sync>::admits_all() const noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::admits_all() const noexcept {
   return (published().flags.load(std::memory_order_relaxed) &
           (detail::kFlagObserve | detail::kFlagOff)) != 0;
 }
 
 template <class Sync>
-bool BasicGate<Sync>::draining() const noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::draining() const noexcept {
   return (published().flags.load(std::memory_order_relaxed) & detail::kFlagDraining) != 0;
 }
 
 template <class Sync>
-Duration BasicGate<Sync>::known_service_mean(Instant now) const noexcept {
-  const Duration mean{published().service_mean_ns.load(std::memory_order_relaxed)};
-  const Instant newest{published().service_mean_at.load(std::memory_order_relaxed)};
-  const Duration life = std::max(kServiceMeanLife, mean + mean);
-  return now - newest > life ? Duration{} : mean;
+[[gnu::always_inline]] inline Duration BasicGate<Sync>::known_service_mean(Instant now) const noexcept {
+  return now.ns > published().service_mean_until.load(std::memory_order_relaxed)
+             ? Duration{}
+             : Duration{published().service_mean_ns.load(std::memory_order_relaxed)};
 }
 
 // Has the deadline passed, or is it nearer than the work takes?
 template <class Sync>
-Reason BasicGate<Sync>::doom(const Request& request, Instant now) const noexcept {
+[[gnu::always_inline]] inline Reason BasicGate<Sync>::doom(const Request& request, Instant now) const noexcept {
   if (request.deadline == Instant::never()) {
     return Reason::none;
   }
@@ -85,7 +80,7 @@ Reason BasicGate<Sync>::doom(const Request& request, Instant now) const noexcept
 // Those who start before a newcomer: all who are more important, and of its own class those who are
 // there already, unless the newest start first.
 template <class Sync>
-std::uint32_t BasicGate<Sync>::ahead_of(std::uint32_t importance) const noexcept {
+[[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::ahead_of(std::uint32_t importance) const noexcept {
   std::uint32_t ahead = 0;
   const std::uint32_t end = newest_first(importance) ? importance : importance + 1;
   for (std::uint32_t c = 0; c < end; ++c) {
@@ -96,7 +91,7 @@ std::uint32_t BasicGate<Sync>::ahead_of(std::uint32_t importance) const noexcept
 
 // Observing, what is in flight above the limit is who would be waiting: it plays the queue.
 template <class Sync>
-typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge(const Request& request,
+[[gnu::always_inline]] inline typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge(const Request& request,
                                                            std::uint32_t cost, Word word,
                                                            Instant now,
                                                            bool observing) const noexcept {
@@ -131,7 +126,7 @@ typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge(const Request& reques
 // mean / limit. Not asked before kServicesToBelieve completions have been seen, nor of a tenant,
 // whose turn depends on how much of its own is waiting and not on who came first.
 template <class Sync>
-typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge_wait(const Request& request,
+[[gnu::always_inline]] inline typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge_wait(const Request& request,
                                                                 std::uint32_t ahead,
                                                                 Instant now) const noexcept {
   Duration budget{published().wait_budget_ns.load(std::memory_order_relaxed)};

@@ -10,32 +10,47 @@
 
 namespace loadline {
 
+// Those whom no judgement could turn away.
+template <class Sync>
+[[gnu::always_inline]] inline bool BasicGate<Sync>::passes_unjudged(const Request& request) const noexcept {
+  return request.exempt || request.observe || admits_all();
+}
+
+// The rejections that can be told without the mutex, which are almost all. `none`: to be decided by
+// offer_slowly.
+template <class Sync>
+typename BasicGate<Sync>::Refusal BasicGate<Sync>::refuse_at_once(Participant who,
+                                                                  const Request& request,
+                                                                  Instant now) noexcept {
+  if (passes_unjudged(request)) {
+    return {};
+  }
+  Slot& mine = slot(who);
+  if (request.quota != 0 && !draining()) {
+    if (const Duration wait = take_from_quota(request.quota, now); wait.ns != 0) {
+      return over_quota(mine, request, wait);
+    }
+  }
+  const Judgement judgement = judge(request, charge(request), load_word(), now, false);
+  return judgement.verdict == Verdict::reject ? turned_away(mine, request, judgement, now)
+                                              : Refusal{};
+}
+
 template <class Sync>
 Offer BasicGate<Sync>::offer_slowly(Participant who, const Request& request, Instant now) noexcept {
   Slot& mine = slot(who);
   if (request.exempt) {
     return offer_exempt(mine, request, now);
   }
-  if (request.observe || admits_all()) {
+  if (passes_unjudged(request)) {
     return offer_observed(mine, request, now);
   }
-  if (request.quota != 0 && !draining()) {
-    if (const Duration wait = take_from_quota(request.quota, now); wait.ns != 0) {
-      return over_quota(mine, request, wait);
-    }
-  }
-  return offer_judged(who, request, now);
-}
-
-template <class Sync>
-Offer BasicGate<Sync>::offer_judged(Participant who, const Request& request, Instant now) noexcept {
-  Slot& mine = slot(who);
   const std::uint32_t cost = charge(request);
   while (true) {
     const Word word = load_word();
     const Judgement judgement = judge(request, cost, word, now, false);
-    if (judgement.verdict == Verdict::reject) {  // without the mutex: it must cost next to nothing
-      return turned_away(mine, request, judgement, now);
+    if (judgement.verdict == Verdict::reject) {
+      return rejection(turned_away(mine, request, judgement, now));
     }
     if (judgement.verdict == Verdict::wait || cost > 1) {
       return offer_locked(who, request, cost, now);
@@ -53,7 +68,7 @@ template <class Sync>
 Offer BasicGate<Sync>::offer_exempt(Slot& mine, const Request& request, Instant now) noexcept {
   const std::uint32_t held = mine.exempt_held.load(std::memory_order_relaxed);
   if (held >= published().exempt_limit.load(std::memory_order_relaxed)) {
-    return rejected(mine, request.importance, Reason::limit, now);
+    return rejection(rejected(mine, request.importance, Reason::limit, now));
   }
   mine.exempt_held.store(held + 1, std::memory_order_relaxed);
   Offer answer = admitted(mine, request.importance, 0, now);
@@ -86,8 +101,9 @@ void BasicGate<Sync>::give_back_special(Slot& mine, Permit::Kind kind,
 
 // What was asked for is not used, so the quota gets it back.
 template <class Sync>
-Offer BasicGate<Sync>::turned_away(Slot& mine, const Request& request, const Judgement& judgement,
-                                   Instant now) noexcept {
+[[gnu::always_inline]] inline typename BasicGate<Sync>::Refusal BasicGate<Sync>::turned_away(Slot& mine, const Request& request,
+                                                               const Judgement& judgement,
+                                                               Instant now) noexcept {
   if (request.quota != 0) {
     return_to_quota(request.quota);
   }
@@ -127,8 +143,8 @@ Offer BasicGate<Sync>::offer_locked(Participant who, const Request& request, std
   {
     Section section(*this, now);
     if (!section.held()) {
-      return turned_away(slot(who), request,
-                         {.verdict = Verdict::reject, .reason = Reason::busy}, now);
+      return rejection(turned_away(slot(who), request,
+                                   {.verdict = Verdict::reject, .reason = Reason::busy}, now));
     }
     answer = offer_in_section(who, request, cost, section.now());
     more = dispatch(section.now(), answer.signals);
@@ -148,7 +164,7 @@ Offer BasicGate<Sync>::offer_in_section(Participant who, const Request& request,
     const Word word = load_word();
     const Judgement judgement = judge(request, cost, word, now, false);
     if (judgement.verdict == Verdict::reject) {
-      Offer answer = turned_away(mine, request, judgement, now);
+      Offer answer = rejection(turned_away(mine, request, judgement, now));
       answer.signals = signals;
       return answer;
     }
@@ -163,8 +179,8 @@ Offer BasicGate<Sync>::offer_in_section(Participant who, const Request& request,
     const bool full = word.waiting() >= published().queue_limit.load(std::memory_order_relaxed);
     const std::uint32_t index = guarded().free_head;
     if (const Reason no = no_place_for(request, full, now, signals); no != Reason::none) {
-      Offer answer = turned_away(
-          mine, request, {.verdict = Verdict::reject, .reason = no, .for_queue = true}, now);
+      Offer answer = rejection(turned_away(
+          mine, request, {.verdict = Verdict::reject, .reason = no, .for_queue = true}, now));
       answer.signals = signals;
       return answer;
     }
@@ -198,15 +214,11 @@ Reason BasicGate<Sync>::no_place_for(const Request& request, bool full, Instant 
 }
 
 template <class Sync>
-Offer BasicGate<Sync>::rejected(Slot& mine, std::uint32_t importance, Reason reason,
-                                Instant now) noexcept {
+[[gnu::always_inline]] inline typename BasicGate<Sync>::Refusal BasicGate<Sync>::rejected(Slot& mine, std::uint32_t importance,
+                                                            Reason reason, Instant now) noexcept {
   detail::add_alone(mine.rejected[importance][static_cast<std::uint32_t>(reason)], 1U);
-  Offer answer;
-  answer.kind = Offer::Kind::reject;
-  answer.reason = reason;
   // Coming back later does not bring a deadline back.
-  answer.retry_after = is_deadline(reason) ? std::uint16_t{0} : book_return(mine, now);
-  return answer;
+  return {reason, is_deadline(reason) ? std::uint16_t{0} : book_return(mine, now)};
 }
 
 // Lets start who can, after a slot came free or the rules changed. If the mutex cannot be had, the

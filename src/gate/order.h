@@ -17,6 +17,9 @@ inline constexpr std::int32_t kMostCredit = 4 * kOneStart;
 
 template <class Sync>
 void BasicGate<Sync>::begin_standing(std::uint32_t importance, Instant now) noexcept {
+  if (discipline() != Discipline::adaptive || has_tenants()) {
+    return;  // it does not matter how long a queue stands
+  }
   published().occupied_since[importance].store(now.ns, std::memory_order_relaxed);
 }
 
@@ -34,17 +37,16 @@ void BasicGate<Sync>::end_standing(std::uint32_t importance) noexcept {
 // Called when someone is refused for the queue's sake. A refusal beside a queue that has not emptied
 // for kStanding is overload and not a burst; age alone would take a healthy, busy queue for one.
 template <class Sync>
-void BasicGate<Sync>::note_standing(std::uint32_t importance, Instant now) noexcept {
-  auto& mask = published().newest_first;
-  const auto bit = 1U << importance;
-  if (discipline() != Discipline::adaptive || has_tenants() ||
-      (mask.load(std::memory_order_relaxed) & bit) != 0) {
-    return;
-  }
+[[gnu::always_inline]] inline void BasicGate<Sync>::note_standing(std::uint32_t importance, Instant now) noexcept {
   const Instant since{published().occupied_since[importance].load(std::memory_order_relaxed)};
-  if (now > since && now - since > kStanding) {
-    mask.fetch_or(bit, std::memory_order_relaxed);
+  if (now - kStanding > since && !newest_first(importance)) {
+    serve_newest_first(importance);
   }
+}
+
+template <class Sync>
+[[gnu::noinline]] void BasicGate<Sync>::serve_newest_first(std::uint32_t importance) noexcept {
+  published().newest_first.fetch_or(1U << importance, std::memory_order_relaxed);
 }
 
 template <class Sync>

@@ -125,15 +125,13 @@ std::uint64_t BasicGate<Sync>::quota_time(Instant now) noexcept {
 }
 
 template <class Sync>
-Offer BasicGate<Sync>::over_quota(Slot& mine, const Request& request, Duration wait) noexcept {
+typename BasicGate<Sync>::Refusal BasicGate<Sync>::over_quota(Slot& mine, const Request& request,
+                                                              Duration wait) noexcept {
   detail::add_alone(
       mine.rejected[request.importance][static_cast<std::uint32_t>(Reason::quota)], 1U);
-  Offer answer;
-  answer.kind = Offer::Kind::reject;
-  answer.reason = Reason::quota;
   const std::int64_t seconds = (wait.ns + 999'999'999) / 1'000'000'000;
-  answer.retry_after = static_cast<std::uint16_t>(std::clamp<std::int64_t>(seconds, 1, kMaxRetryAfter));
-  return answer;
+  return {Reason::quota,
+          static_cast<std::uint16_t>(std::clamp<std::int64_t>(seconds, 1, kMaxRetryAfter))};
 }
 
 }  // namespace loadline

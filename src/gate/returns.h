@@ -19,7 +19,7 @@ inline constexpr std::int64_t kSecondNs = 1'000'000'000;
 inline constexpr std::uint64_t kBookedSecond = std::uint64_t{1} << 16;
 
 template <class Sync>
-std::uint16_t BasicGate<Sync>::book_return(Slot& mine, Instant now) noexcept {
+[[gnu::always_inline]] inline std::uint16_t BasicGate<Sync>::book_return(Slot& mine, Instant now) noexcept {
   const std::uint32_t range = published().retry_after.load(std::memory_order_relaxed);
   const std::uint64_t soonest = range & 0xffff;
   const std::uint64_t latest = range >> 16;
@@ -44,7 +44,7 @@ std::uint16_t BasicGate<Sync>::book_return(Slot& mine, Instant now) noexcept {
 // Through the whole range in strides that have no divisor in common with it, so that neighbours are
 // sent far apart and every second is met equally often.
 template <class Sync>
-std::uint16_t BasicGate<Sync>::rotate_return(Slot& mine, std::uint32_t range) noexcept {
+[[gnu::noinline]] std::uint16_t BasicGate<Sync>::rotate_return(Slot& mine, std::uint32_t range) noexcept {
   const std::uint32_t soonest = range & 0xffff;
   const std::uint32_t span = (range >> 16) - soonest + 1;
   std::uint32_t stride = 1;

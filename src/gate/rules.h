@@ -9,6 +9,9 @@ namespace loadline {
 
 // Estimates refuse nothing before this many completions.
 inline constexpr std::uint64_t kServicesToBelieve = 20;
+// How long a measured service time is believed without a newer one. It must not outlive its cause:
+// a mean from a bad minute that refuses everybody would never be measured again.
+inline constexpr Duration kServiceMeanLife = Duration::seconds(1);
 inline constexpr Duration kTickInterval = Duration::millis(10);
 inline constexpr Duration kWindow = Duration::millis(100);
 // An automatic queue before anything is measured: ten places to a slot, which fits a service time
@@ -61,6 +64,9 @@ void BasicGate<Sync>::apply_order(const Policy& policy) noexcept {
   }
   const auto discipline = static_cast<std::uint32_t>(policy.discipline);
   if (discipline != published().discipline.load(std::memory_order_relaxed)) {
+    for (auto& since : published().occupied_since) {
+      since.store(Instant::never().ns, std::memory_order_relaxed);
+    }
     published().discipline.store(discipline, std::memory_order_relaxed);
     published().newest_first.store(policy.discipline == Discipline::lifo ? ~0U : 0U,
                                    std::memory_order_relaxed);
@@ -155,7 +161,8 @@ void BasicGate<Sync>::take_window(std::uint64_t services, std::uint64_t service_
         mean == 0 ? static_cast<std::int64_t>(service_ns / services)
                   : mean + (mean_here - mean) / (count + std::int64_t{kServicesToBelieve}) * count;
     published().service_mean_ns.store(std::max<std::int64_t>(moved, 1), std::memory_order_relaxed);
-    published().service_mean_at.store(now.ns, std::memory_order_relaxed);
+    const Duration life = std::max(kServiceMeanLife, Duration{2 * moved});
+    published().service_mean_until.store((now + life).ns, std::memory_order_relaxed);
     publish_drain();
   }
   guarded().seen_services = services;

@@ -61,7 +61,7 @@ Settled BasicGate<Sync>::take(Participant who, std::uint32_t index) noexcept {
     settled.kind = Settled::Kind::admit;
     settled.permit = permit_of(mine, index);
   } else {
-    const Offer refusal = rejected(mine, ticket.importance, ticket.reason, guarded().now);
+    const Refusal refusal = rejected(mine, ticket.importance, ticket.reason, guarded().now);
     settled.kind = Settled::Kind::reject;
     settled.reason = refusal.reason;
     settled.retry_after = refusal.retry_after;

@@ -199,7 +199,7 @@ struct alignas(128) Published {
   Atomic<std::int64_t> drain_ns;         // service_mean_ns / limit: until a slot comes free
   Atomic<std::int64_t> occupied_since[kMaxClasses];  // Instant; never: nobody waits
   Atomic<std::uint64_t> farthest_tag[kMaxClasses];   // of who waits; with tenants
-  Atomic<std::int64_t> service_mean_at;  // Instant of the newest completion in it
+  Atomic<std::int64_t> service_mean_until;  // Instant up to which it is believed
   Atomic<std::uint32_t> class_count;
 };
 

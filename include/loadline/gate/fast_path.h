@@ -89,6 +89,15 @@ template <class Sync>
   return answer;
 }
 
+template <class Sync>
+[[gnu::always_inline]] inline Offer BasicGate<Sync>::rejection(Refusal refusal) noexcept {
+  Offer answer;
+  answer.kind = Offer::Kind::reject;
+  answer.reason = refusal.reason;
+  answer.retry_after = refusal.retry_after;
+  return answer;
+}
+
 // Of the usual weight, without a deadline or anything else to look at first, and the gate simply in
 // force. A tenant's name is nothing to look at: who finds a slot free takes nobody's share.
 template <class Sync>
@@ -110,8 +119,13 @@ template <class Sync>
       return answer;
     }
   }
+  // Told in a register: a rejection must cost next to nothing.
+  const Refusal refusal = refuse_at_once(who, request, now);
+  if (refusal.reason != Reason::none) {
+    return rejection(refusal);
+  }
   // Moved out of an object of its own: what leaves this function then need not lie in memory, and
-  // the common answer stays in registers.
+  // the common answers stay in registers.
   Offer slow = offer_slowly(who, request, now);
   return static_cast<Offer&&>(slow);
 }
