@@ -202,9 +202,9 @@ class BasicGate {
   [[nodiscard]] bool fits(Word word, std::uint32_t importance, std::uint32_t cost) const noexcept;
   [[nodiscard]] bool newest_first(std::uint32_t importance) const noexcept;
   [[nodiscard]] bool draining() const noexcept;
-  [[nodiscard]] Judgement judge(const Request& request, std::uint32_t cost, Word word, Instant now,
+  [[nodiscard, gnu::always_inline]] Judgement judge(const Request& request, std::uint32_t cost, Word word, Instant now,
                                 bool observing) const noexcept;
-  [[nodiscard]] Judgement judge_wait(const Request& request, std::uint32_t ahead,
+  [[nodiscard, gnu::always_inline]] Judgement judge_wait(const Request& request, std::uint32_t ahead,
                                      Instant now) const noexcept;
   [[nodiscard]] Reason doom(const Request& request, Instant now) const noexcept;
   [[nodiscard]] Duration known_service_mean(Instant now) const noexcept;
@@ -212,14 +212,17 @@ class BasicGate {
   [[nodiscard]] bool admits_all() const noexcept;
 
   // Offers that do not fit the fast path (src/gate/offer.h).
-  struct Refusal {
-    Reason reason = Reason::none;
+  // What can be told of an offer in a register, and so costs least.
+  struct Told {
+    Verdict verdict = Verdict::admit;
+    Reason reason = Reason::none;   // with reject, like the next
     std::uint16_t retry_after = 0;
   };
-  static Offer rejection(Refusal refusal) noexcept;
+  static Offer rejection(Told told) noexcept;
   [[nodiscard]] bool passes_unjudged(const Request& request) const noexcept;
-  Refusal refuse_at_once(Participant who, const Request& request, Instant now) noexcept;
-  Offer offer_slowly(Participant who, const Request& request, Instant now) noexcept;
+  Told look(Participant who, const Request& request, Instant now) noexcept;
+  Offer offer_slowly(Participant who, const Request& request, Verdict verdict,
+                     Instant now) noexcept;
   Offer offer_exempt(Slot& mine, const Request& request, Instant now) noexcept;
   Offer offer_observed(Slot& mine, const Request& request, Instant now) noexcept;
   Offer offer_locked(Participant who, const Request& request, std::uint32_t cost,
@@ -228,9 +231,9 @@ class BasicGate {
                          Instant now) noexcept;
   Reason no_place_for(const Request& request, bool full, Instant now, Signals& signals) noexcept;
   Offer started(Slot& mine, const Request& request, std::uint32_t cost, Instant now) noexcept;
-  Refusal turned_away(Slot& mine, const Request& request, const Judgement& judgement,
-                      Instant now) noexcept;
-  Refusal rejected(Slot& mine, std::uint32_t importance, Reason reason, Instant now) noexcept;
+  Told turned_away(Slot& mine, const Request& request, const Judgement& judgement,
+                   Instant now) noexcept;
+  Told rejected(Slot& mine, std::uint32_t importance, Reason reason, Instant now) noexcept;
   void give_back_special(Slot& mine, Permit::Kind kind, std::uint32_t cost) noexcept;
 
   // Return times (src/gate/returns.h).
@@ -248,7 +251,7 @@ class BasicGate {
   Duration take_from_quota(std::uint64_t key, Instant now) noexcept;
   void return_to_quota(std::uint64_t key) noexcept;
   std::uint64_t quota_time(Instant now) noexcept;
-  Refusal over_quota(Slot& mine, const Request& request, Duration wait) noexcept;
+  Told over_quota(Slot& mine, const Request& request, Duration wait) noexcept;
 
   // Order (src/gate/order.h): with the mutex held, but for note_standing.
   void begin_standing(std::uint32_t importance, Instant now) noexcept;
@@ -276,7 +279,7 @@ class BasicGate {
     std::uint64_t tag = 0;
     std::uint32_t charged = 0;
   };
-  [[nodiscard]] bool has_tenants() const noexcept;
+  [[nodiscard]] bool has_tenants() const noexcept { return capacity_.tenant_buckets != 0; }
   [[nodiscard]] Accounts accounts_of(std::uint64_t tenant, std::uint32_t importance) const noexcept;
   [[nodiscard]] std::uint64_t finish_of(const Accounts& accounts) const noexcept;
   [[nodiscard]] std::uint32_t rounds_of(std::uint64_t service_ns) const noexcept;
@@ -314,7 +317,8 @@ class BasicGate {
   [[nodiscard]] bool someone_eligible(std::uint32_t importance) const noexcept;
   [[nodiscard]] std::uint32_t mask_of_queues() const noexcept;
   [[nodiscard]] std::uint32_t mask_without(std::uint32_t index) const noexcept;
-  [[nodiscard]] std::uint32_t count_of_queues() const noexcept;
+  [[nodiscard]] bool heavy_eligible(std::uint32_t importance) const noexcept;
+  [[nodiscard]] std::uint32_t bit_of(const detail::TicketList& queue) const noexcept;
   void publish_waiting() noexcept;
   bool enqueue(Participant who, const Request& request, std::uint32_t cost,
                const Judgement& judgement, Word seen, std::uint32_t index, Instant now) noexcept;

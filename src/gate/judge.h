@@ -116,10 +116,13 @@ template <class Sync>
   if (wait.verdict == Verdict::reject || waiting < room) {
     return wait;
   }
-  if (!observing && (word.waits_below(request.importance) || may_displace_its_like(request))) {
+  if (!observing && (word.waits_below(request.importance) ||
+                     (has_tenants() && may_displace_its_like(request)))) {
     return wait;
   }
-  return {.verdict = Verdict::reject, .reason = full_for(request), .for_queue = true};
+  return {.verdict = Verdict::reject,
+          .reason = has_tenants() ? full_for(request) : Reason::queue_full,
+          .for_queue = true};
 }
 
 // When it must start, and whether it is likely to: with `ahead` of it, a slot comes free every

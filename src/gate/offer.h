@@ -16,12 +16,11 @@ template <class Sync>
   return request.exempt || request.observe || admits_all();
 }
 
-// The rejections that can be told without the mutex, which are almost all. `none`: to be decided by
-// offer_slowly.
+// Judges without the mutex, which is all that almost every rejection needs. Any other verdict is
+// for offer_slowly to carry out.
 template <class Sync>
-typename BasicGate<Sync>::Refusal BasicGate<Sync>::refuse_at_once(Participant who,
-                                                                  const Request& request,
-                                                                  Instant now) noexcept {
+typename BasicGate<Sync>::Told BasicGate<Sync>::look(Participant who, const Request& request,
+                                                          Instant now) noexcept {
   if (passes_unjudged(request)) {
     return {};
   }
@@ -32,12 +31,15 @@ typename BasicGate<Sync>::Refusal BasicGate<Sync>::refuse_at_once(Participant wh
     }
   }
   const Judgement judgement = judge(request, charge(request), load_word(), now, false);
-  return judgement.verdict == Verdict::reject ? turned_away(mine, request, judgement, now)
-                                              : Refusal{};
+  if (judgement.verdict == Verdict::reject) {
+    return turned_away(mine, request, judgement, now);
+  }
+  return {.verdict = judgement.verdict};
 }
 
 template <class Sync>
-Offer BasicGate<Sync>::offer_slowly(Participant who, const Request& request, Instant now) noexcept {
+Offer BasicGate<Sync>::offer_slowly(Participant who, const Request& request, Verdict verdict,
+                                    Instant now) noexcept {
   Slot& mine = slot(who);
   if (request.exempt) {
     return offer_exempt(mine, request, now);
@@ -46,19 +48,18 @@ Offer BasicGate<Sync>::offer_slowly(Participant who, const Request& request, Ins
     return offer_observed(mine, request, now);
   }
   const std::uint32_t cost = charge(request);
-  while (true) {
+  while (verdict == Verdict::admit && cost == 1) {
     const Word word = load_word();
     const Judgement judgement = judge(request, cost, word, now, false);
     if (judgement.verdict == Verdict::reject) {
       return rejection(turned_away(mine, request, judgement, now));
     }
-    if (judgement.verdict == Verdict::wait || cost > 1) {
-      return offer_locked(who, request, cost, now);
-    }
-    if (replace_word(mine, word, word.with_in_flight_added(1), 1)) {
+    verdict = judgement.verdict;
+    if (verdict == Verdict::admit && replace_word(mine, word, word.with_in_flight_added(1), 1)) {
       return started(mine, request, 1, now);
     }
   }
+  return offer_locked(who, request, cost, now);
 }
 
 // Beside the limit, and never waiting: who asks whether a server lives must hear so while it is
@@ -101,7 +102,7 @@ void BasicGate<Sync>::give_back_special(Slot& mine, Permit::Kind kind,
 
 // What was asked for is not used, so the quota gets it back.
 template <class Sync>
-[[gnu::always_inline]] inline typename BasicGate<Sync>::Refusal BasicGate<Sync>::turned_away(Slot& mine, const Request& request,
+[[gnu::always_inline]] inline typename BasicGate<Sync>::Told BasicGate<Sync>::turned_away(Slot& mine, const Request& request,
                                                                const Judgement& judgement,
                                                                Instant now) noexcept {
   if (request.quota != 0) {
@@ -214,11 +215,12 @@ Reason BasicGate<Sync>::no_place_for(const Request& request, bool full, Instant 
 }
 
 template <class Sync>
-[[gnu::always_inline]] inline typename BasicGate<Sync>::Refusal BasicGate<Sync>::rejected(Slot& mine, std::uint32_t importance,
+[[gnu::always_inline]] inline typename BasicGate<Sync>::Told BasicGate<Sync>::rejected(Slot& mine, std::uint32_t importance,
                                                             Reason reason, Instant now) noexcept {
   detail::add_alone(mine.rejected[importance][static_cast<std::uint32_t>(reason)], 1U);
   // Coming back later does not bring a deadline back.
-  return {reason, is_deadline(reason) ? std::uint16_t{0} : book_return(mine, now)};
+  return {Verdict::reject, reason,
+          is_deadline(reason) ? std::uint16_t{0} : book_return(mine, now)};
 }
 
 // Lets start who can, after a slot came free or the rules changed. If the mutex cannot be had, the

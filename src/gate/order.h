@@ -100,11 +100,9 @@ std::uint32_t BasicGate<Sync>::last_of(std::uint32_t importance) noexcept {
 template <class Sync>
 void BasicGate<Sync>::credit_guarantees(std::uint32_t importance, std::uint32_t cost) noexcept {
   const auto units = static_cast<std::int32_t>(std::min(cost, 1000U));
-  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
+  for (std::uint32_t left = guarded().guaranteed; left != 0; left &= left - 1) {
+    const auto c = static_cast<std::uint32_t>(std::countr_zero(left));
     const std::int32_t share = guarded().guarantees[c];
-    if (share == 0) {
-      continue;
-    }
     std::int32_t& credit = guarded().credits[c];
     credit = std::min(credit + share * units, kMostCredit);
     if (c == importance) {
@@ -118,8 +116,9 @@ template <class Sync>
 std::uint32_t BasicGate<Sync>::class_owed_a_start() const noexcept {
   std::uint32_t owed = kMaxClasses;
   std::int32_t most = kOneStart - 1;
-  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
-    if (guarded().guarantees[c] != 0 && guarded().credits[c] > most && someone_eligible(c)) {
+  for (std::uint32_t left = guarded().guaranteed; left != 0; left &= left - 1) {
+    const auto c = static_cast<std::uint32_t>(std::countr_zero(left));
+    if (guarded().credits[c] > most && someone_eligible(c)) {
       owed = c;
       most = guarded().credits[c];
     }
@@ -143,7 +142,8 @@ bool BasicGate<Sync>::displace_for(const Request& request, Instant now, Signals&
       return displace(last_of(c), now, signals);
     }
   }
-  return may_displace_its_like(request) && displace(last_of(request.importance), now, signals);
+  return has_tenants() && may_displace_its_like(request) &&
+         displace(last_of(request.importance), now, signals);
 }
 
 template <class Sync>

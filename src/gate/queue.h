@@ -106,34 +106,32 @@ std::uint32_t BasicGate<Sync>::charge_now(std::uint32_t index) const noexcept {
 // the limit is in use stand aside meanwhile: they are waiting for one another.
 template <class Sync>
 bool BasicGate<Sync>::someone_eligible(std::uint32_t importance) const noexcept {
-  const detail::TicketList& heavy = guarded().queues[importance + kMaxClasses];
-  return guarded().queues[importance].count != 0 ||
-         (heavy.count != 0 && heavy.head < capacity_.tickets &&
-          !heavies_are_full(charge_now(heavy.head)));
+  const std::uint32_t occupied = guarded().occupied >> importance;
+  return (occupied & 1) != 0 || ((occupied >> kMaxClasses & 1) != 0 && heavy_eligible(importance));
+}
+
+template <class Sync>
+bool BasicGate<Sync>::heavy_eligible(std::uint32_t importance) const noexcept {
+  const std::uint32_t head = guarded().queues[importance + kMaxClasses].head;
+  return head < capacity_.tickets && !heavies_are_full(charge_now(head));
 }
 
 template <class Sync>
 std::uint32_t BasicGate<Sync>::mask_of_queues() const noexcept {
-  std::uint32_t mask = 0;
-  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
-    mask |= someone_eligible(c) ? 1U << c : 0U;
+  constexpr std::uint32_t kLight = (1U << kMaxClasses) - 1;
+  std::uint32_t mask = guarded().occupied & kLight;
+  for (std::uint32_t heavy = guarded().occupied >> kMaxClasses & ~mask; heavy != 0;
+       heavy &= heavy - 1) {
+    const auto importance = static_cast<std::uint32_t>(std::countr_zero(heavy));
+    mask |= heavy_eligible(importance) ? 1U << importance : 0U;
   }
   return mask;
-}
-
-template <class Sync>
-std::uint32_t BasicGate<Sync>::count_of_queues() const noexcept {
-  std::uint32_t count = 0;
-  for (const detail::TicketList& queue : guarded().queues) {
-    count += queue.count;
-  }
-  return count;
 }
 
 // Says in the word what the lists say.
 template <class Sync>
 void BasicGate<Sync>::publish_waiting() noexcept {
-  const std::uint32_t count = count_of_queues();
+  const std::uint32_t count = guarded().waiting;
   const std::uint32_t mask = mask_of_queues();
   Word word = load_word();
   while (!head_->word.compare_exchange_weak(word.bits, word.with_waiting(count, mask).bits,
@@ -149,7 +147,7 @@ bool BasicGate<Sync>::enqueue(Participant who, const Request& request, std::uint
                               Instant now) noexcept {
   const bool heavy = cost > 1;
   const std::uint32_t own_bit = heavy && heavies_are_full(cost) ? 0 : 1U << request.importance;
-  const Word next = seen.with_waiting(count_of_queues() + 1, mask_of_queues() | own_bit);
+  const Word next = seen.with_waiting(guarded().waiting + 1, mask_of_queues() | own_bit);
   if (!head_->word.compare_exchange_strong(seen.bits, next.bits, std::memory_order_acq_rel,
                                            std::memory_order_acquire)) {
     return false;
@@ -170,6 +168,11 @@ bool BasicGate<Sync>::enqueue(Participant who, const Request& request, std::uint
 }
 
 template <class Sync>
+std::uint32_t BasicGate<Sync>::bit_of(const detail::TicketList& queue) const noexcept {
+  return 1U << (&queue - guarded().queues);
+}
+
+template <class Sync>
 void BasicGate<Sync>::join_queue(std::uint32_t index, const Request& request) noexcept {
   const std::uint32_t importance = request.importance;
   if (has_tenants()) {
@@ -177,6 +180,8 @@ void BasicGate<Sync>::join_queue(std::uint32_t index, const Request& request) no
   } else {
     append(queue_of(index), index);
   }
+  ++guarded().waiting;
+  guarded().occupied |= bit_of(queue_of(index));
   auto& waiting = guarded().class_waiting[importance];
   if (waiting.load(std::memory_order_relaxed) == 0) {
     begin_standing(importance, tickets_[index].arrival);
@@ -190,7 +195,12 @@ void BasicGate<Sync>::leave_queue(std::uint32_t index) noexcept {
   if (has_tenants()) {
     leave_calendar(index);
   }
-  unlink(queue_of(index), index);
+  detail::TicketList& queue = queue_of(index);
+  unlink(queue, index);
+  --guarded().waiting;
+  if (queue.count == 0) {
+    guarded().occupied &= ~bit_of(queue);
+  }
   if (has_tenants()) {
     publish_farthest(importance);
   }
@@ -233,7 +243,7 @@ template <class Sync>
 bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals) noexcept {
   TicketAt& ticket = tickets_[index];
   const bool always = admits_all();
-  const std::uint32_t count = count_of_queues() - 1;
+  const std::uint32_t count = guarded().waiting - 1;
   const std::uint32_t mask = mask_without(index);
   const std::uint32_t most = threshold(ticket.importance);
   const std::uint32_t cost = charge_now(index);
@@ -358,7 +368,7 @@ bool BasicGate<Sync>::dispatch_one(Instant now, Signals& signals) noexcept {
 template <class Sync>
 bool BasicGate<Sync>::dispatch(Instant now, Signals& signals) noexcept {
   for (std::uint32_t decided = 0; decided < kTicketsPerSection; ++decided) {
-    if (count_of_queues() == 0 || !dispatch_one(now, signals)) {
+    if (guarded().waiting == 0 || !dispatch_one(now, signals)) {
       // A share of the heavy that came free makes them eligible, though there was no room for them.
       if (load_word().mask() != mask_of_queues()) {
         publish_waiting();

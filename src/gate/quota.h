@@ -125,12 +125,12 @@ std::uint64_t BasicGate<Sync>::quota_time(Instant now) noexcept {
 }
 
 template <class Sync>
-typename BasicGate<Sync>::Refusal BasicGate<Sync>::over_quota(Slot& mine, const Request& request,
+typename BasicGate<Sync>::Told BasicGate<Sync>::over_quota(Slot& mine, const Request& request,
                                                               Duration wait) noexcept {
   detail::add_alone(
       mine.rejected[request.importance][static_cast<std::uint32_t>(Reason::quota)], 1U);
   const std::int64_t seconds = (wait.ns + 999'999'999) / 1'000'000'000;
-  return {Reason::quota,
+  return {Verdict::reject, Reason::quota,
           static_cast<std::uint16_t>(std::clamp<std::int64_t>(seconds, 1, kMaxRetryAfter))};
 }
 

@@ -41,17 +41,26 @@ template <class Sync>
   return static_cast<std::uint16_t>(wait);
 }
 
-// Through the whole range in strides that have no divisor in common with it, so that neighbours are
+// A stride through `span` seconds that has no divisor in common with it, so that neighbours are
 // sent far apart and every second is met equally often.
+constexpr std::uint32_t return_stride(std::uint32_t span) noexcept {
+  for (const std::uint32_t prime : {13U, 17U, 7U, 3U}) {
+    if (prime < span && span % prime != 0) {
+      return prime;
+    }
+  }
+  return 1;
+}
+
 template <class Sync>
-[[gnu::noinline]] std::uint16_t BasicGate<Sync>::rotate_return(Slot& mine, std::uint32_t range) noexcept {
+[[gnu::always_inline]] inline std::uint16_t BasicGate<Sync>::rotate_return(
+    Slot& mine, std::uint32_t range) noexcept {
   const std::uint32_t soonest = range & 0xffff;
   const std::uint32_t span = (range >> 16) - soonest + 1;
-  std::uint32_t stride = 1;
-  for (const std::uint32_t prime : {13U, 17U}) {
-    stride = stride == 1 && span % prime != 0 ? prime : stride;
-  }
-  const std::uint32_t place = (mine.rotation.load(std::memory_order_relaxed) + stride) % span;
+  std::uint32_t place = mine.rotation.load(std::memory_order_relaxed) +
+                        published().return_stride.load(std::memory_order_relaxed);
+  place -= place >= span ? span : 0;
+  place = place < span ? place : 0;  // the range has become smaller
   mine.rotation.store(place, std::memory_order_relaxed);
   return static_cast<std::uint16_t>(soonest + place);
 }

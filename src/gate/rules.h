@@ -49,14 +49,19 @@ void BasicGate<Sync>::apply(const Policy& policy) noexcept {
   published().retry_after.store(
       std::uint32_t{policy.retry_after_max} << 16 | policy.retry_after_min,
       std::memory_order_relaxed);
+  published().return_stride.store(
+      return_stride(policy.retry_after_max - policy.retry_after_min + 1U),
+      std::memory_order_relaxed);
   publish_limit();
 }
 
 template <class Sync>
 void BasicGate<Sync>::apply_order(const Policy& policy) noexcept {
+  guarded().guaranteed = 0;
   for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
     guarded().guarantees[c] =
         c < policy.class_count ? policy.classes[c].guarantee : std::uint16_t{0};
+    guarded().guaranteed |= guarded().guarantees[c] != 0 ? 1U << c : 0U;
   }
   for (std::uint32_t g = 0; g < kMaxGroups; ++g) {
     guarded().group_tenants[g] =
@@ -64,12 +69,17 @@ void BasicGate<Sync>::apply_order(const Policy& policy) noexcept {
   }
   const auto discipline = static_cast<std::uint32_t>(policy.discipline);
   if (discipline != published().discipline.load(std::memory_order_relaxed)) {
-    for (auto& since : published().occupied_since) {
-      since.store(Instant::never().ns, std::memory_order_relaxed);
-    }
     published().discipline.store(discipline, std::memory_order_relaxed);
     published().newest_first.store(policy.discipline == Discipline::lifo ? ~0U : 0U,
                                    std::memory_order_relaxed);
+    for (auto& since : published().occupied_since) {
+      since.store(Instant::never().ns, std::memory_order_relaxed);
+    }
+    for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
+      if (guarded().class_waiting[c].load(std::memory_order_relaxed) != 0) {
+        begin_standing(c, guarded().now);
+      }
+    }
   }
 }
 

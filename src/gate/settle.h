@@ -61,7 +61,7 @@ Settled BasicGate<Sync>::take(Participant who, std::uint32_t index) noexcept {
     settled.kind = Settled::Kind::admit;
     settled.permit = permit_of(mine, index);
   } else {
-    const Refusal refusal = rejected(mine, ticket.importance, ticket.reason, guarded().now);
+    const Told refusal = rejected(mine, ticket.importance, ticket.reason, guarded().now);
     settled.kind = Settled::Kind::reject;
     settled.reason = refusal.reason;
     settled.retry_after = refusal.retry_after;
@@ -214,7 +214,7 @@ Signals BasicGate<Sync>::expire(Instant now) noexcept {
   Signals signals;
   for (std::uint32_t first = 0; first < capacity_.tickets; first += kTicketsPerSection) {
     Section section(*this, now);
-    if (!section.held() || (count_of_queues() == 0 && guarded().granted_units == 0)) {
+    if (!section.held() || (guarded().waiting == 0 && guarded().granted_units == 0)) {
       break;
     }
     const std::uint32_t end = std::min(first + kTicketsPerSection, capacity_.tickets);

@@ -23,11 +23,6 @@ inline constexpr std::uint64_t kRound = 65536;
 inline constexpr std::uint64_t kLeastCharge = kRound / 16;
 inline constexpr std::uint64_t kMostCharge = kRound * 64;
 
-template <class Sync>
-bool BasicGate<Sync>::has_tenants() const noexcept {
-  return capacity_.tenant_buckets != 0;
-}
-
 // The class is part of the key: a tenant's turn in one class says nothing about its turn in another.
 template <class Sync>
 typename BasicGate<Sync>::Accounts BasicGate<Sync>::accounts_of(
@@ -194,9 +189,6 @@ void BasicGate<Sync>::publish_farthest(std::uint32_t importance) noexcept {
 // too, where it may be a moment old.
 template <class Sync>
 bool BasicGate<Sync>::may_displace_its_like(const Request& request) const noexcept {
-  if (!has_tenants()) {
-    return false;
-  }
   const std::uint64_t farthest =
       published().farthest_tag[request.importance].load(std::memory_order_relaxed);
   return finish_of(accounts_of(request.tenant, request.importance)) / kRound < farthest / kRound;

@@ -192,6 +192,7 @@ struct alignas(128) Published {
   Atomic<std::uint32_t> heavy_limit;  // units that requests of a weight above 1 may hold together
   Atomic<std::uint32_t> exempt_limit;
   Atomic<std::uint32_t> retry_after;  // max:16 | min:16
+  Atomic<std::uint32_t> return_stride;
   Atomic<std::uint32_t> quota_interval_us;  // 0: no quota
   Atomic<std::uint64_t> quota_tolerance_us;
   Atomic<std::int64_t> wait_budget_ns;
@@ -218,6 +219,9 @@ struct alignas(128) Guarded {
   std::uint64_t next_sequence;
   std::uint32_t free_head;
   TicketList queues[kQueues];
+  std::uint32_t waiting;   // in all of them
+  std::uint32_t occupied;  // mask of those that are not empty
+  std::uint32_t guaranteed;  // mask of the classes that have a guarantee
   Limiter limiter;
   QueueSize queue;
   std::uint16_t shares[kMaxClasses];

@@ -90,11 +90,11 @@ template <class Sync>
 }
 
 template <class Sync>
-[[gnu::always_inline]] inline Offer BasicGate<Sync>::rejection(Refusal refusal) noexcept {
+[[gnu::always_inline]] inline Offer BasicGate<Sync>::rejection(Told told) noexcept {
   Offer answer;
   answer.kind = Offer::Kind::reject;
-  answer.reason = refusal.reason;
-  answer.retry_after = refusal.retry_after;
+  answer.reason = told.reason;
+  answer.retry_after = told.retry_after;
   return answer;
 }
 
@@ -120,13 +120,13 @@ template <class Sync>
     }
   }
   // Told in a register: a rejection must cost next to nothing.
-  const Refusal refusal = refuse_at_once(who, request, now);
-  if (refusal.reason != Reason::none) {
-    return rejection(refusal);
+  const Told first = look(who, request, now);
+  if (first.verdict == Verdict::reject) {
+    return rejection(first);
   }
   // Moved out of an object of its own: what leaves this function then need not lie in memory, and
   // the common answers stay in registers.
-  Offer slow = offer_slowly(who, request, now);
+  Offer slow = offer_slowly(who, request, first.verdict, now);
   return static_cast<Offer&&>(slow);
 }
 
