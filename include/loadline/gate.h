@@ -219,6 +219,7 @@ class BasicGate {
     std::uint16_t retry_after = 0;
   };
   static Offer rejection(Told told) noexcept;
+  static void refuse_offer(Offer& answer, Told told) noexcept;
   [[nodiscard]] bool passes_unjudged(const Request& request) const noexcept;
   Told look(Participant who, const Request& request, Instant now) noexcept;
   Offer offer_slowly(Participant who, const Request& request, Verdict verdict,
@@ -227,9 +228,11 @@ class BasicGate {
   Offer offer_observed(Slot& mine, const Request& request, Instant now) noexcept;
   Offer offer_locked(Participant who, const Request& request, std::uint32_t cost,
                      Instant now) noexcept;
-  Offer offer_in_section(Participant who, const Request& request, std::uint32_t cost,
-                         Instant now) noexcept;
+  bool offer_in_section(Participant who, const Request& request, std::uint32_t cost, Instant now,
+                        Offer& answer) noexcept;
   Reason no_place_for(const Request& request, bool full, Instant now, Signals& signals) noexcept;
+  void start(Offer& answer, Slot& mine, const Request& request, std::uint32_t cost,
+             Instant now) noexcept;
   Offer started(Slot& mine, const Request& request, std::uint32_t cost, Instant now) noexcept;
   Told turned_away(Slot& mine, const Request& request, const Judgement& judgement,
                    Instant now) noexcept;
@@ -321,7 +324,7 @@ class BasicGate {
   [[nodiscard]] std::uint32_t bit_of(const detail::TicketList& queue) const noexcept;
   void publish_waiting() noexcept;
   bool enqueue(Participant who, const Request& request, std::uint32_t cost,
-               const Judgement& judgement, Word seen, std::uint32_t index, Instant now) noexcept;
+               const Judgement& judgement, Word seen, Instant now, Offer& answer) noexcept;
   void join_queue(std::uint32_t index, const Request& request) noexcept;
   void leave_queue(std::uint32_t index) noexcept;
   void hand_over(std::uint32_t index, detail::TicketState state, Signals& signals) noexcept;
@@ -330,6 +333,7 @@ class BasicGate {
   void withdraw(std::uint32_t index) noexcept;
   void drop(std::uint32_t index) noexcept;
   void take_from_word(std::uint32_t units) noexcept;
+  [[nodiscard]] bool nothing_to_dispatch() const noexcept;
   bool dispatch(Instant now, Signals& signals) noexcept;
   bool dispatch_one(Instant now, Signals& signals) noexcept;
   bool decide(std::uint32_t index, Instant now, Signals& signals) noexcept;
@@ -338,7 +342,7 @@ class BasicGate {
   [[nodiscard]] bool owns(Participant who, Ticket ticket) noexcept;
   [[nodiscard]] bool abandoned(std::uint32_t index) const noexcept;
   Permit permit_of(Slot& mine, std::uint32_t index) noexcept;
-  Settled take(Participant who, std::uint32_t index) noexcept;
+  void take(Participant who, std::uint32_t index, Settled& settled) noexcept;
   std::size_t take_ready(Participant who, std::span<Settled> out) noexcept;
   Signals dispatch_all(Instant now) noexcept;
   Signals expire(Instant now) noexcept;

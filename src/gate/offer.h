@@ -79,14 +79,23 @@ Offer BasicGate<Sync>::offer_exempt(Slot& mine, const Request& request, Instant 
 
 // An admission with what its release will have to know.
 template <class Sync>
-Offer BasicGate<Sync>::started(Slot& mine, const Request& request, std::uint32_t cost,
-                               Instant now) noexcept {
-  Offer answer = admitted(mine, request.importance, cost, now);
+void BasicGate<Sync>::start(Offer& answer, Slot& mine, const Request& request, std::uint32_t cost,
+                            Instant now) noexcept {
+  detail::add_alone(mine.admitted[request.importance], 1U);
+  answer.kind = Offer::Kind::admit;
+  answer.permit = Permit(now, cost, request.importance);
   answer.permit.tenant_ = request.tenant;
   if (cost > 1) {
     detail::add_alone(mine.heavy_held, cost);
     answer.permit.kind_ = Permit::Kind::heavy;
   }
+}
+
+template <class Sync>
+Offer BasicGate<Sync>::started(Slot& mine, const Request& request, std::uint32_t cost,
+                               Instant now) noexcept {
+  Offer answer;
+  start(answer, mine, request, cost, now);
   return answer;
 }
 
@@ -147,7 +156,8 @@ Offer BasicGate<Sync>::offer_locked(Participant who, const Request& request, std
       return rejection(turned_away(slot(who), request,
                                    {.verdict = Verdict::reject, .reason = Reason::busy}, now));
     }
-    answer = offer_in_section(who, request, cost, section.now());
+    while (!offer_in_section(who, request, cost, section.now(), answer)) {
+    }
     more = dispatch(section.now(), answer.signals);
   }
   if (more) {
@@ -156,49 +166,30 @@ Offer BasicGate<Sync>::offer_locked(Participant who, const Request& request, std
   return answer;
 }
 
+// One attempt. False if what it was judged by has changed meanwhile: the word, or who waits.
 template <class Sync>
-Offer BasicGate<Sync>::offer_in_section(Participant who, const Request& request, std::uint32_t cost,
-                                        Instant now) noexcept {
+bool BasicGate<Sync>::offer_in_section(Participant who, const Request& request, std::uint32_t cost,
+                                       Instant now, Offer& answer) noexcept {
   Slot& mine = slot(who);
-  Signals signals;
-  while (true) {
-    const Word word = load_word();
-    const Judgement judgement = judge(request, cost, word, now, false);
-    if (judgement.verdict == Verdict::reject) {
-      Offer answer = rejection(turned_away(mine, request, judgement, now));
-      answer.signals = signals;
-      return answer;
+  const Word word = load_word();
+  Judgement judgement = judge(request, cost, word, now, false);
+  if (judgement.verdict == Verdict::admit) {
+    if (!replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
+      return false;
     }
-    if (judgement.verdict == Verdict::admit) {
-      if (replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
-        Offer answer = started(mine, request, cost, now);
-        answer.signals = signals;
-        return answer;
-      }
-      continue;
-    }
-    const bool full = word.waiting() >= published().queue_limit.load(std::memory_order_relaxed);
-    const std::uint32_t index = guarded().free_head;
-    if (const Reason no = no_place_for(request, full, now, signals); no != Reason::none) {
-      Offer answer = rejection(turned_away(
-          mine, request, {.verdict = Verdict::reject, .reason = no, .for_queue = true}, now));
-      answer.signals = signals;
-      return answer;
-    }
-    if (full) {
-      continue;  // judged again, with the place that was made
-    }
-    const std::uint32_t after = tickets_[index].next;
-    if (enqueue(who, request, cost, judgement, word, index, now)) {
-      guarded().free_head = after;
-      Offer answer;
-      answer.kind = Offer::Kind::wait;
-      answer.ticket = {index, tickets_[index].generation.load(std::memory_order_relaxed)};
-      answer.start_by = judgement.start_by;
-      answer.signals = signals;
-      return answer;
-    }
+    start(answer, mine, request, cost, now);
+    return true;
   }
+  if (judgement.verdict == Verdict::wait) {
+    const bool full = word.waiting() >= published().queue_limit.load(std::memory_order_relaxed);
+    const Reason no = no_place_for(request, full, now, answer.signals);
+    if (no == Reason::none) {
+      return !full && enqueue(who, request, cost, judgement, word, now, answer);
+    }
+    judgement = {.verdict = Verdict::reject, .reason = no, .for_queue = true};
+  }
+  refuse_offer(answer, turned_away(mine, request, judgement, now));
+  return true;
 }
 
 // Why it may not wait; none: there is a place, which somebody else may have had to leave.

@@ -143,8 +143,8 @@ void BasicGate<Sync>::publish_waiting() noexcept {
 // since, the exchange fails, and nobody sleeps beside an empty slot.
 template <class Sync>
 bool BasicGate<Sync>::enqueue(Participant who, const Request& request, std::uint32_t cost,
-                              const Judgement& judgement, Word seen, std::uint32_t index,
-                              Instant now) noexcept {
+                              const Judgement& judgement, Word seen, Instant now,
+                              Offer& answer) noexcept {
   const bool heavy = cost > 1;
   const std::uint32_t own_bit = heavy && heavies_are_full(cost) ? 0 : 1U << request.importance;
   const Word next = seen.with_waiting(guarded().waiting + 1, mask_of_queues() | own_bit);
@@ -152,7 +152,9 @@ bool BasicGate<Sync>::enqueue(Participant who, const Request& request, std::uint
                                            std::memory_order_acquire)) {
     return false;
   }
+  const std::uint32_t index = guarded().free_head;
   TicketAt& ticket = tickets_[index];
+  guarded().free_head = ticket.next;
   ticket.owner = who.index;
   ticket.cost = cost;
   ticket.importance = request.importance;
@@ -164,6 +166,9 @@ bool BasicGate<Sync>::enqueue(Participant who, const Request& request, std::uint
   ticket.sequence = guarded().next_sequence++;
   join_queue(index, request);
   ticket.state.store(detail::TicketState::waiting, std::memory_order_release);
+  answer.kind = Offer::Kind::wait;
+  answer.ticket = {index, ticket.generation.load(std::memory_order_relaxed)};
+  answer.start_by = judgement.start_by;
   return true;
 }
 
@@ -364,13 +369,19 @@ bool BasicGate<Sync>::dispatch_one(Instant now, Signals& signals) noexcept {
   return false;
 }
 
+// Can nobody start, whoever is asked?
+template <class Sync>
+bool BasicGate<Sync>::nothing_to_dispatch() const noexcept {
+  return guarded().waiting == 0 || (load_word().in_flight() >= limit() && !admits_all());
+}
+
 // Starts those who fit. True if the section's bound cut it short.
 template <class Sync>
 bool BasicGate<Sync>::dispatch(Instant now, Signals& signals) noexcept {
   for (std::uint32_t decided = 0; decided < kTicketsPerSection; ++decided) {
-    if (guarded().waiting == 0 || !dispatch_one(now, signals)) {
+    if (nothing_to_dispatch() || !dispatch_one(now, signals)) {
       // A share of the heavy that came free makes them eligible, though there was no room for them.
-      if (load_word().mask() != mask_of_queues()) {
+      if (guarded().occupied >> kMaxClasses != 0 && load_word().mask() != mask_of_queues()) {
         publish_waiting();
       }
       return false;

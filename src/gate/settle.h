@@ -43,10 +43,9 @@ Permit BasicGate<Sync>::permit_of(Slot& mine, std::uint32_t index) noexcept {
 
 // Uses up a decided ticket. What was granted moves from the tickets' account into its owner's.
 template <class Sync>
-Settled BasicGate<Sync>::take(Participant who, std::uint32_t index) noexcept {
+void BasicGate<Sync>::take(Participant who, std::uint32_t index, Settled& settled) noexcept {
   TicketAt& ticket = tickets_[index];
   Slot& mine = slot(who);
-  Settled settled;
   settled.ticket = {index, ticket.generation.load(std::memory_order_relaxed)};
   settled.waited = ticket.decided - ticket.arrival;
   unlink(mine.ready_list, index);
@@ -60,14 +59,16 @@ Settled BasicGate<Sync>::take(Participant who, std::uint32_t index) noexcept {
     detail::add_alone(mine.admitted[ticket.importance], 1U);
     settled.kind = Settled::Kind::admit;
     settled.permit = permit_of(mine, index);
+    settled.reason = Reason::none;
+    settled.retry_after = 0;
   } else {
     const Told refusal = rejected(mine, ticket.importance, ticket.reason, guarded().now);
     settled.kind = Settled::Kind::reject;
+    settled.permit = {};
     settled.reason = refusal.reason;
     settled.retry_after = refusal.retry_after;
   }
   free_ticket(index);
-  return settled;
 }
 
 template <class Sync>
@@ -98,7 +99,7 @@ Settled BasicGate<Sync>::settle(Participant who, Ticket ticket, Instant now,
     if (waits) {
       refuse(ticket.index, at.late_reason, section.now(), signals);
     }
-    settled = take(who, ticket.index);
+    take(who, ticket.index, settled);
     more = dispatch(section.now(), signals);
   }
   if (more) {
@@ -122,7 +123,7 @@ std::size_t BasicGate<Sync>::take_ready(Participant who, std::span<Settled> out)
     if (abandoned(index)) {
       drop(index);
     } else {
-      out[taken++] = take(who, index);
+      take(who, index, out[taken++]);
     }
   }
   return taken;

@@ -92,10 +92,16 @@ template <class Sync>
 template <class Sync>
 [[gnu::always_inline]] inline Offer BasicGate<Sync>::rejection(Told told) noexcept {
   Offer answer;
+  refuse_offer(answer, told);
+  return answer;
+}
+
+template <class Sync>
+[[gnu::always_inline]] inline void BasicGate<Sync>::refuse_offer(Offer& answer,
+                                                                 Told told) noexcept {
   answer.kind = Offer::Kind::reject;
   answer.reason = told.reason;
   answer.retry_after = told.retry_after;
-  return answer;
 }
 
 // Of the usual weight, without a deadline or anything else to look at first, and the gate simply in
