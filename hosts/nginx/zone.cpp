@@ -88,8 +88,8 @@ ngx_int_t make_gate(ngx_shm_zone_t& zone, HostedGate& hosted) noexcept {
   }
   pool->data = layout;
   hosted.shared = layout->head;
-  const Capacity capacity =
-      capacity_with(Gate::tickets_that_fit(layout->block_bytes, {.participants = kMaxParticipants}));
+  const Capacity capacity = capacity_with(
+      Gate::tickets_that_fit(layout->block_bytes, {.participants = kMaxParticipants}));
   const auto error = Gate::create(layout->block, layout->block_bytes, capacity, hosted.policy,
                                   monotonic_now(), hosted.gate);
   if (error != Gate::OpenError::none) {

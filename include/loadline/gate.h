@@ -58,7 +58,7 @@ struct Snapshot {
     std::uint32_t threshold = 0;
     std::uint32_t waiting = 0;
     bool newest_first = false;  // its queue stands
-    HistogramView wait;  // of those who waited and were admitted
+    HistogramView wait;         // of those who waited and were admitted
   };
 
   Mode mode = Mode::on;
@@ -202,10 +202,12 @@ class BasicGate {
   [[nodiscard]] bool fits(Word word, std::uint32_t importance, std::uint32_t cost) const noexcept;
   [[nodiscard]] bool newest_first(std::uint32_t importance) const noexcept;
   [[nodiscard]] bool draining() const noexcept;
-  [[nodiscard, gnu::always_inline]] Judgement judge(const Request& request, std::uint32_t cost, Word word, Instant now,
-                                bool observing) const noexcept;
-  [[nodiscard, gnu::always_inline]] Judgement judge_wait(const Request& request, std::uint32_t ahead,
-                                     Instant now) const noexcept;
+  [[nodiscard, gnu::always_inline]] Judgement judge(const Request& request, std::uint32_t cost,
+                                                    Word word, Instant now,
+                                                    bool observing) const noexcept;
+  [[nodiscard, gnu::always_inline]] Judgement judge_wait(const Request& request,
+                                                         std::uint32_t ahead,
+                                                         Instant now) const noexcept;
   [[nodiscard]] Reason doom(const Request& request, Instant now) const noexcept;
   [[nodiscard]] Duration known_service_mean(Instant now) const noexcept;
   [[nodiscard]] std::uint32_t ahead_of(std::uint32_t importance) const noexcept;
@@ -215,7 +217,7 @@ class BasicGate {
   // What can be told of an offer in a register, and so costs least.
   struct Told {
     Verdict verdict = Verdict::admit;
-    Reason reason = Reason::none;   // with reject, like the next
+    Reason reason = Reason::none;  // with reject, like the next
     std::uint16_t retry_after = 0;
   };
   static Offer rejection(Told told) noexcept;
@@ -341,7 +343,7 @@ class BasicGate {
   // Settling (src/gate/settle.h).
   [[nodiscard]] bool owns(Participant who, Ticket ticket) noexcept;
   [[nodiscard]] bool abandoned(std::uint32_t index) const noexcept;
-  Permit permit_of(Slot& mine, std::uint32_t index) noexcept;
+  void make_permit(Slot& mine, std::uint32_t index, Permit& permit) noexcept;
   void take(Participant who, std::uint32_t index, Settled& settled) noexcept;
   std::size_t take_ready(Participant who, std::span<Settled> out) noexcept;
   Signals dispatch_all(Instant now) noexcept;

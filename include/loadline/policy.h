@@ -66,10 +66,10 @@ struct GroupPolicy {
 // How often one key may ask, whatever room there is: `requests` in each `per`, `burst` of them at
 // once. A request above it is refused as `quota` (429), which is the caller's doing and not ours.
 struct QuotaPolicy {
-  std::uint32_t requests = 0;          // 0: no quota; else 1 to 1,000,000
-  Duration per = Duration::seconds(1); // 1 ms to 1 day; at least 10 us for each request
-  std::uint32_t burst = 1;             // 1 to 1,000,000; all of it must come back within 3 days
-  std::uint32_t keys = 10'000;         // that are told apart at the same time, 1 to kMaxQuotaKeys
+  std::uint32_t requests = 0;           // 0: no quota; else 1 to 1,000,000
+  Duration per = Duration::seconds(1);  // 1 ms to 1 day; at least 10 us for each request
+  std::uint32_t burst = 1;              // 1 to 1,000,000; all of it must come back within 3 days
+  std::uint32_t keys = 10'000;          // that are told apart at the same time, 1 to kMaxQuotaKeys
 
   [[nodiscard]] constexpr bool any() const noexcept { return requests != 0; }
 };

@@ -9,7 +9,8 @@ namespace loadline {
 // What a request is charged. A weight above what its class, or all weights above 1, may ever fill
 // could never start, so it is charged that much instead.
 template <class Sync>
-[[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::charge(const Request& request) const noexcept {
+[[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::charge(
+    const Request& request) const noexcept {
   if (request.cost <= 1) {
     return 1;
   }
@@ -35,14 +36,16 @@ bool BasicGate<Sync>::heavies_are_full(std::uint32_t cost) const noexcept {
 
 // Is there room in the limit, and in the share of it that heavy requests have?
 template <class Sync>
-[[gnu::always_inline]] inline bool BasicGate<Sync>::fits(Word word, std::uint32_t importance, std::uint32_t cost) const noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::fits(Word word, std::uint32_t importance,
+                                                         std::uint32_t cost) const noexcept {
   return std::uint64_t{word.in_flight()} + cost <= threshold(importance) &&
          (cost == 1 || !heavies_are_full(cost));
 }
 
 // Does this class serve its newest first?
 template <class Sync>
-[[gnu::always_inline]] inline bool BasicGate<Sync>::newest_first(std::uint32_t importance) const noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::newest_first(
+    std::uint32_t importance) const noexcept {
   return (published().newest_first.load(std::memory_order_relaxed) >> importance & 1) != 0;
 }
 
@@ -58,7 +61,8 @@ template <class Sync>
 }
 
 template <class Sync>
-[[gnu::always_inline]] inline Duration BasicGate<Sync>::known_service_mean(Instant now) const noexcept {
+[[gnu::always_inline]] inline Duration BasicGate<Sync>::known_service_mean(
+    Instant now) const noexcept {
   return now.ns > published().service_mean_until.load(std::memory_order_relaxed)
              ? Duration{}
              : Duration{published().service_mean_ns.load(std::memory_order_relaxed)};
@@ -66,7 +70,8 @@ template <class Sync>
 
 // Has the deadline passed, or is it nearer than the work takes?
 template <class Sync>
-[[gnu::always_inline]] inline Reason BasicGate<Sync>::doom(const Request& request, Instant now) const noexcept {
+[[gnu::always_inline]] inline Reason BasicGate<Sync>::doom(const Request& request,
+                                                           Instant now) const noexcept {
   if (request.deadline == Instant::never()) {
     return Reason::none;
   }
@@ -80,7 +85,8 @@ template <class Sync>
 // Those who start before a newcomer: all who are more important, and of its own class those who are
 // there already, unless the newest start first.
 template <class Sync>
-[[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::ahead_of(std::uint32_t importance) const noexcept {
+[[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::ahead_of(
+    std::uint32_t importance) const noexcept {
   std::uint32_t ahead = 0;
   const std::uint32_t end = newest_first(importance) ? importance : importance + 1;
   for (std::uint32_t c = 0; c < end; ++c) {
@@ -91,10 +97,9 @@ template <class Sync>
 
 // Observing, what is in flight above the limit is who would be waiting: it plays the queue.
 template <class Sync>
-[[gnu::always_inline]] inline typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge(const Request& request,
-                                                           std::uint32_t cost, Word word,
-                                                           Instant now,
-                                                           bool observing) const noexcept {
+[[gnu::always_inline]] inline typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge(
+    const Request& request, std::uint32_t cost, Word word, Instant now,
+    bool observing) const noexcept {
   if (draining()) {
     return {.verdict = Verdict::reject, .reason = Reason::draining};
   }
@@ -116,8 +121,8 @@ template <class Sync>
   if (wait.verdict == Verdict::reject || waiting < room) {
     return wait;
   }
-  if (!observing && (word.waits_below(request.importance) ||
-                     (has_tenants() && may_displace_its_like(request)))) {
+  if (!observing &&
+      (word.waits_below(request.importance) || (has_tenants() && may_displace_its_like(request)))) {
     return wait;
   }
   return {.verdict = Verdict::reject,
@@ -129,9 +134,8 @@ template <class Sync>
 // mean / limit. Not asked before kServicesToBelieve completions have been seen, nor of a tenant,
 // whose turn depends on how much of its own is waiting and not on who came first.
 template <class Sync>
-[[gnu::always_inline]] inline typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge_wait(const Request& request,
-                                                                std::uint32_t ahead,
-                                                                Instant now) const noexcept {
+[[gnu::always_inline]] inline typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge_wait(
+    const Request& request, std::uint32_t ahead, Instant now) const noexcept {
   Duration budget{published().wait_budget_ns.load(std::memory_order_relaxed)};
   const Duration mean = known_service_mean(now);
   Instant by_deadline = Instant::never();

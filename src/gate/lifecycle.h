@@ -69,8 +69,7 @@ std::size_t BasicGate<Sync>::bytes_for(Capacity capacity) noexcept {
 }
 
 template <class Sync>
-std::uint32_t BasicGate<Sync>::tickets_that_fit(std::size_t bytes,
-                                                Capacity beside) noexcept {
+std::uint32_t BasicGate<Sync>::tickets_that_fit(std::size_t bytes, Capacity beside) noexcept {
   beside.tickets = 0;
   const std::size_t before = bytes_for(beside);
   const std::size_t each =
@@ -108,8 +107,7 @@ typename BasicGate<Sync>::OpenError BasicGate<Sync>::create(void* memory, std::s
   }
   for (std::uint32_t i = 0; i < capacity.participants; ++i) {
     Slot* const slot = ::new (made.slots_ + i) Slot{};
-    slot->rotation.store(static_cast<std::uint32_t>(detail::split_mix(policy.seed + i)) &
-                             0xffff,
+    slot->rotation.store(static_cast<std::uint32_t>(detail::split_mix(policy.seed + i)) & 0xffff,
                          std::memory_order_relaxed);
     if (!slot->alive.init()) {
       return OpenError::no_mutex;

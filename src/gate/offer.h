@@ -12,7 +12,8 @@ namespace loadline {
 
 // Those whom no judgement could turn away.
 template <class Sync>
-[[gnu::always_inline]] inline bool BasicGate<Sync>::passes_unjudged(const Request& request) const noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::passes_unjudged(
+    const Request& request) const noexcept {
   return request.exempt || request.observe || admits_all();
 }
 
@@ -20,7 +21,7 @@ template <class Sync>
 // for offer_slowly to carry out.
 template <class Sync>
 typename BasicGate<Sync>::Told BasicGate<Sync>::look(Participant who, const Request& request,
-                                                          Instant now) noexcept {
+                                                     Instant now) noexcept {
   if (passes_unjudged(request)) {
     return {};
   }
@@ -111,9 +112,8 @@ void BasicGate<Sync>::give_back_special(Slot& mine, Permit::Kind kind,
 
 // What was asked for is not used, so the quota gets it back.
 template <class Sync>
-[[gnu::always_inline]] inline typename BasicGate<Sync>::Told BasicGate<Sync>::turned_away(Slot& mine, const Request& request,
-                                                               const Judgement& judgement,
-                                                               Instant now) noexcept {
+[[gnu::always_inline]] inline typename BasicGate<Sync>::Told BasicGate<Sync>::turned_away(
+    Slot& mine, const Request& request, const Judgement& judgement, Instant now) noexcept {
   if (request.quota != 0) {
     return_to_quota(request.quota);
   }
@@ -206,12 +206,11 @@ Reason BasicGate<Sync>::no_place_for(const Request& request, bool full, Instant 
 }
 
 template <class Sync>
-[[gnu::always_inline]] inline typename BasicGate<Sync>::Told BasicGate<Sync>::rejected(Slot& mine, std::uint32_t importance,
-                                                            Reason reason, Instant now) noexcept {
+[[gnu::always_inline]] inline typename BasicGate<Sync>::Told BasicGate<Sync>::rejected(
+    Slot& mine, std::uint32_t importance, Reason reason, Instant now) noexcept {
   detail::add_alone(mine.rejected[importance][static_cast<std::uint32_t>(reason)], 1U);
   // Coming back later does not bring a deadline back.
-  return {Verdict::reject, reason,
-          is_deadline(reason) ? std::uint16_t{0} : book_return(mine, now)};
+  return {Verdict::reject, reason, is_deadline(reason) ? std::uint16_t{0} : book_return(mine, now)};
 }
 
 // Lets start who can, after a slot came free or the rules changed. If the mutex cannot be had, the

@@ -28,16 +28,17 @@ void BasicGate<Sync>::end_standing(std::uint32_t importance) noexcept {
   published().occupied_since[importance].store(Instant::never().ns, std::memory_order_relaxed);
   const auto bit = 1U << importance;
   auto& mask = published().newest_first;
-  if (discipline() == Discipline::adaptive &&
-      (mask.load(std::memory_order_relaxed) & bit) != 0) {
+  if (discipline() == Discipline::adaptive && (mask.load(std::memory_order_relaxed) & bit) != 0) {
     mask.fetch_and(~bit, std::memory_order_relaxed);
   }
 }
 
-// Called when someone is refused for the queue's sake. A refusal beside a queue that has not emptied
-// for kStanding is overload and not a burst; age alone would take a healthy, busy queue for one.
+// Called when someone is refused for the queue's sake. A refusal beside a queue that has not
+// emptied for kStanding is overload and not a burst; age alone would take a healthy, busy queue for
+// one.
 template <class Sync>
-[[gnu::always_inline]] inline void BasicGate<Sync>::note_standing(std::uint32_t importance, Instant now) noexcept {
+[[gnu::always_inline]] inline void BasicGate<Sync>::note_standing(std::uint32_t importance,
+                                                                  Instant now) noexcept {
   const Instant since{published().occupied_since[importance].load(std::memory_order_relaxed)};
   if (now - kStanding > since && !newest_first(importance)) {
     serve_newest_first(importance);

@@ -91,14 +91,13 @@ detail::TicketList& BasicGate<Sync>::queue_of(std::uint32_t index) const noexcep
   return guarded().queues[ticket.importance + (ticket.heavy ? kMaxClasses : 0)];
 }
 
-// What one who waits is charged if it starts now: a limit that was lowered below its weight while it
-// waited would otherwise keep it, and all behind it, from starting beside free slots.
+// What one who waits is charged if it starts now: a limit that was lowered below its weight while
+// it waited would otherwise keep it, and all behind it, from starting beside free slots.
 template <class Sync>
 std::uint32_t BasicGate<Sync>::charge_now(std::uint32_t index) const noexcept {
   const TicketAt& ticket = tickets_[index];
-  const std::uint32_t most = ticket.heavy
-                                 ? published().heavy_limit.load(std::memory_order_relaxed)
-                                 : ticket.cost;
+  const std::uint32_t most =
+      ticket.heavy ? published().heavy_limit.load(std::memory_order_relaxed) : ticket.cost;
   return std::min({ticket.cost, most, threshold(ticket.importance)});
 }
 
@@ -282,8 +281,8 @@ bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals) 
 template <class Sync>
 std::uint32_t BasicGate<Sync>::mask_without(std::uint32_t index) const noexcept {
   const TicketAt& ticket = tickets_[index];
-  const std::uint32_t others = guarded().class_waiting[ticket.importance].load(
-                                   std::memory_order_relaxed) - 1;
+  const std::uint32_t others =
+      guarded().class_waiting[ticket.importance].load(std::memory_order_relaxed) - 1;
   return mask_of_queues() & ~(others == 0 ? 1U << ticket.importance : 0U);
 }
 

@@ -25,8 +25,8 @@ struct QuotaEntry {
     return {mark << 40 | (time_us & kTimeMask)};
   }
   [[nodiscard]] constexpr std::uint64_t mark() const noexcept { return bits >> 40; }
-  // Microseconds from now until the time it is paid up to; 0 if that has passed. Times are kept in a
-  // circle of 12 days: what lies more than half of it ahead is past.
+  // Microseconds from now until the time it is paid up to; 0 if that has passed. Times are kept in
+  // a circle of 12 days: what lies more than half of it ahead is past.
   [[nodiscard]] constexpr std::uint64_t ahead_of(std::uint64_t now_us) const noexcept {
     const std::uint64_t ahead = (bits - now_us) & kTimeMask;
     return ahead > kTimeMask / 2 ? 0 : ahead;
@@ -126,9 +126,9 @@ std::uint64_t BasicGate<Sync>::quota_time(Instant now) noexcept {
 
 template <class Sync>
 typename BasicGate<Sync>::Told BasicGate<Sync>::over_quota(Slot& mine, const Request& request,
-                                                              Duration wait) noexcept {
-  detail::add_alone(
-      mine.rejected[request.importance][static_cast<std::uint32_t>(Reason::quota)], 1U);
+                                                           Duration wait) noexcept {
+  detail::add_alone(mine.rejected[request.importance][static_cast<std::uint32_t>(Reason::quota)],
+                    1U);
   const std::int64_t seconds = (wait.ns + 999'999'999) / 1'000'000'000;
   return {Verdict::reject, Reason::quota,
           static_cast<std::uint16_t>(std::clamp<std::int64_t>(seconds, 1, kMaxRetryAfter))};

@@ -19,7 +19,8 @@ inline constexpr std::int64_t kSecondNs = 1'000'000'000;
 inline constexpr std::uint64_t kBookedSecond = std::uint64_t{1} << 16;
 
 template <class Sync>
-[[gnu::always_inline]] inline std::uint16_t BasicGate<Sync>::book_return(Slot& mine, Instant now) noexcept {
+[[gnu::always_inline]] inline std::uint16_t BasicGate<Sync>::book_return(Slot& mine,
+                                                                         Instant now) noexcept {
   const std::uint32_t range = published().retry_after.load(std::memory_order_relaxed);
   const std::uint64_t soonest = range & 0xffff;
   const std::uint64_t latest = range >> 16;

@@ -26,9 +26,15 @@ bool BasicGate<Sync>::abandoned(std::uint32_t index) const noexcept {
 }
 
 template <class Sync>
-Permit BasicGate<Sync>::permit_of(Slot& mine, std::uint32_t index) noexcept {
+void BasicGate<Sync>::make_permit(Slot& mine, std::uint32_t index, Permit& permit) noexcept {
   const TicketAt& ticket = tickets_[index];
-  Permit permit(ticket.decided, ticket.cost, ticket.importance);
+  permit.started_ = ticket.decided;
+  permit.tenant_ = 0;
+  permit.cost_ = ticket.cost;
+  permit.charged_ = 0;
+  permit.importance_ = ticket.importance;
+  permit.kind_ = Permit::Kind::plain;
+  permit.held_ = true;
   if (ticket.heavy) {
     detail::add_alone(guarded().granted_heavy, 0U - ticket.cost);
     detail::add_alone(mine.heavy_held, ticket.cost);
@@ -38,7 +44,6 @@ Permit BasicGate<Sync>::permit_of(Slot& mine, std::uint32_t index) noexcept {
     permit.tenant_ = places_[index].tenant;
     permit.charged_ = places_[index].charged;
   }
-  return permit;
 }
 
 // Uses up a decided ticket. What was granted moves from the tickets' account into its owner's.
@@ -58,7 +63,7 @@ void BasicGate<Sync>::take(Participant who, std::uint32_t index, Settled& settle
     mine.bracket.store(opened.closed(ticket.cost).bits, std::memory_order_release);
     detail::add_alone(mine.admitted[ticket.importance], 1U);
     settled.kind = Settled::Kind::admit;
-    settled.permit = permit_of(mine, index);
+    make_permit(mine, index, settled.permit);
     settled.reason = Reason::none;
     settled.retry_after = 0;
   } else {
@@ -182,8 +187,8 @@ Signals BasicGate<Sync>::cancel(Participant who, Ticket ticket, Instant now) noe
   return signals;
 }
 
-// A grant is worth a slot only if its owner comes for it. One that is stopped or stuck must not keep
-// slots from those who wait.
+// A grant is worth a slot only if its owner comes for it. One that is stopped or stuck must not
+// keep slots from those who wait.
 inline constexpr Duration kGrantLife = Duration::millis(50);
 
 template <class Sync>

@@ -5,13 +5,13 @@
 // round up to which its tenant's work has been charged, or in the round that is being served,
 // whichever is later; and its tenant is charged what it will cost. One request of mean cost is a
 // round. Entries of one round are served as they came, which is why a calendar of rounds is enough
-// to find an entry's place (Sharma et al., "Approximating Fair Queueing on Reconfigurable Switches",
-// NSDI 2018).
+// to find an entry's place (Sharma et al., "Approximating Fair Queueing on Reconfigurable
+// Switches", NSDI 2018).
 //
 // What a request costs is known when it is done. Before, its tenant's mean stands in, and the
-// difference is made up afterwards; who is dropped before it started gets its charge back. Names are
-// not stored: accounts are two rows of hashed buckets, of which the smaller is believed (Cormode,
-// Muthukrishnan, "An improved data stream summary: the count-min sketch", 2005).
+// difference is made up afterwards; who is dropped before it started gets its charge back. Names
+// are not stored: accounts are two rows of hashed buckets, of which the smaller is believed
+// (Cormode, Muthukrishnan, "An improved data stream summary: the count-min sketch", 2005).
 #pragma once
 
 #include "loadline/gate.h"
@@ -23,7 +23,8 @@ inline constexpr std::uint64_t kRound = 65536;
 inline constexpr std::uint64_t kLeastCharge = kRound / 16;
 inline constexpr std::uint64_t kMostCharge = kRound * 64;
 
-// The class is part of the key: a tenant's turn in one class says nothing about its turn in another.
+// The class is part of the key: a tenant's turn in one class says nothing about its turn in
+// another.
 template <class Sync>
 typename BasicGate<Sync>::Accounts BasicGate<Sync>::accounts_of(
     std::uint64_t tenant, std::uint32_t importance) const noexcept {
@@ -197,9 +198,9 @@ bool BasicGate<Sync>::may_displace_its_like(const Request& request) const noexce
 // Its turn would come in more rounds than are looked ahead.
 template <class Sync>
 bool BasicGate<Sync>::beyond_horizon(const Request& request) const noexcept {
-  return has_tenants() && turn_of(request).tag / kRound -
-                                  board_->round[request.importance] / kRound >=
-                              detail::Calendar::kRounds;
+  return has_tenants() &&
+         turn_of(request).tag / kRound - board_->round[request.importance] / kRound >=
+             detail::Calendar::kRounds;
 }
 
 // Why there is no room: because everybody has much waiting, or because its tenant has.

@@ -43,9 +43,10 @@ struct Capacity {
     with.tenant_buckets =
         policy.tenants == 0 ? 0 : std::bit_ceil(std::max(policy.tenants, kFewestBuckets));
     // Half as many again, since a set may be full before the table is.
-    with.quota_keys = policy.quota.any() ? std::bit_ceil(std::max<std::uint32_t>(
-                                               policy.quota.keys + policy.quota.keys / 2, 64))
-                                         : 0;
+    with.quota_keys =
+        policy.quota.any()
+            ? std::bit_ceil(std::max<std::uint32_t>(policy.quota.keys + policy.quota.keys / 2, 64))
+            : 0;
     return with;
   }
   // As a gate can be made with.
@@ -186,10 +187,10 @@ struct alignas(128) Published {
   Atomic<std::uint32_t> limit;
   Atomic<std::uint32_t> thresholds[kMaxClasses];
   Atomic<std::uint32_t> queue_limit;
-  Atomic<std::uint32_t> queue_kind;   // QueueSize::Kind
-  Atomic<std::uint32_t> discipline;   // Discipline
+  Atomic<std::uint32_t> queue_kind;    // QueueSize::Kind
+  Atomic<std::uint32_t> discipline;    // Discipline
   Atomic<std::uint32_t> newest_first;  // mask of the classes whose queue stands
-  Atomic<std::uint32_t> heavy_limit;  // units that requests of a weight above 1 may hold together
+  Atomic<std::uint32_t> heavy_limit;   // units that requests of a weight above 1 may hold together
   Atomic<std::uint32_t> exempt_limit;
   Atomic<std::uint32_t> retry_after;  // max:16 | min:16
   Atomic<std::uint32_t> return_stride;
@@ -200,7 +201,7 @@ struct alignas(128) Published {
   Atomic<std::int64_t> drain_ns;         // service_mean_ns / limit: until a slot comes free
   Atomic<std::int64_t> occupied_since[kMaxClasses];  // Instant; never: nobody waits
   Atomic<std::uint64_t> farthest_tag[kMaxClasses];   // of who waits; with tenants
-  Atomic<std::int64_t> service_mean_until;  // Instant up to which it is believed
+  Atomic<std::int64_t> service_mean_until;           // Instant up to which it is believed
   Atomic<std::uint32_t> class_count;
 };
 
@@ -219,8 +220,8 @@ struct alignas(128) Guarded {
   std::uint64_t next_sequence;
   std::uint32_t free_head;
   TicketList queues[kQueues];
-  std::uint32_t waiting;   // in all of them
-  std::uint32_t occupied;  // mask of those that are not empty
+  std::uint32_t waiting;     // in all of them
+  std::uint32_t occupied;    // mask of those that are not empty
   std::uint32_t guaranteed;  // mask of the classes that have a guarantee
   Limiter limiter;
   QueueSize queue;

@@ -73,8 +73,8 @@ class SpareEstimate {
 
   static std::uint32_t per_second(std::uint64_t count, Duration took) noexcept {
     const std::uint64_t millis = static_cast<std::uint64_t>(took.ns) / 1'000'000;
-    return static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(std::min<std::uint64_t>(count, 1U << 30) * 1000 / millis, 1U << 30));
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(
+        std::min<std::uint64_t>(count, 1U << 30) * 1000 / millis, 1U << 30));
   }
 
   void take_rates(std::uint32_t offers, std::uint32_t done) noexcept {
@@ -83,9 +83,10 @@ class SpareEstimate {
     ++seconds_;
     if (full_ && done != 0) {
       const auto moved = static_cast<std::int64_t>(done) - static_cast<std::int64_t>(saturated_);
-      saturated_ = saturated_ == 0
-                       ? done
-                       : static_cast<std::uint32_t>(static_cast<std::int64_t>(saturated_) + moved / 4);
+      saturated_ =
+          saturated_ == 0
+              ? done
+              : static_cast<std::uint32_t>(static_cast<std::int64_t>(saturated_) + moved / 4);
     }
   }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <benchmark/benchmark.h>
+#include <time.h>
 
 #include <array>
 #include <atomic>
@@ -42,9 +43,11 @@ class BareCounter {
 // A gate in memory of its own.
 class GateBox {
  public:
-  explicit GateBox(Policy policy) : memory_(std::aligned_alloc(kAlignment, size()), &std::free) {
+  explicit GateBox(Policy policy)
+      : capacity_(kCapacity.for_tables(policy)),
+        memory_(std::aligned_alloc(kAlignment, size()), &std::free) {
     fill_defaults(policy);
-    if (Gate::create(memory_.get(), size(), kCapacity, policy, kBegin, gate) !=
+    if (Gate::create(memory_.get(), size(), capacity_, policy, kBegin, gate) !=
         Gate::OpenError::none) {
       throw std::runtime_error("the gate was not made");
     }
@@ -56,10 +59,11 @@ class GateBox {
   static constexpr std::size_t kAlignment = 128;
   static constexpr Capacity kCapacity{.participants = 4, .tickets = 512};
 
-  static std::size_t size() {
-    return (Gate::bytes_for(kCapacity) + kAlignment - 1) / kAlignment * kAlignment;
+  [[nodiscard]] std::size_t size() const {
+    return (Gate::bytes_for(capacity_) + kAlignment - 1) / kAlignment * kAlignment;
   }
 
+  Capacity capacity_;
   std::unique_ptr<void, decltype(&std::free)> memory_;
 };
 
@@ -131,6 +135,56 @@ class Idle {
 
  private:
   GateBox box_{policy_of(1000, QueueSize::sized_by_budget())};
+  Seat seat_{box_.gate};
+  Request request_{.importance = kCritical};
+  Instant now_ = kBegin;
+};
+
+// The same by a host that reads the steady clock before each of the two.
+class WithClock {
+ public:
+  static constexpr std::uint64_t kSteps = 50'000;
+  [[gnu::always_inline]] void step() noexcept {
+    Offer answer = seat_.offer(request_, read_clock());
+    seat_.release(answer, read_clock());
+  }
+
+ private:
+  static Instant read_clock() noexcept {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return {std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
+  }
+
+  GateBox box_{policy_of(1000, QueueSize::sized_by_budget())};
+  Seat seat_{box_.gate};
+  Request request_{.importance = kCritical};
+};
+
+// The same for ten thousand tenants in turn, whose accounts are settled at each release.
+class WithTenant {
+ public:
+  static constexpr std::uint64_t kSteps = 50'000;
+  [[gnu::always_inline]] void step() noexcept {
+    request_.tenant = request_.tenant * 6364136223846793005U + 1442695040888963407U;
+    request_.tenant = request_.tenant >> 32;
+    request_.tenant = hash_of(request_.tenant % kTenants);
+    seat_.pair(request_, Outcome::success, now_);
+    now_ = now_ + kService;
+  }
+
+ private:
+  static constexpr std::uint32_t kTenants = 10'000;
+  static std::uint64_t hash_of(std::uint64_t tenant) noexcept {
+    return (tenant + 1) * 0x9e3779b97f4a7c15U;
+  }
+  static Policy policy() {
+    Policy policy = policy_of(1000, QueueSize::sized_by_budget());
+    policy.tenants = kTenants;
+    return policy;
+  }
+
+  GateBox box_{policy()};
   Seat seat_{box_.gate};
   Request request_{.importance = kCritical};
   Instant now_ = kBegin;

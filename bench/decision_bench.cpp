@@ -2,8 +2,8 @@
 // compare-and-swap and a subtraction.
 //
 // First Google Benchmark's own table, for the nanoseconds. Then the ratios, one JSON object a line:
-// each is the median over pairs of slices, taken in turn (see gate/timing.h). The exit code judges
-// nothing; `holds` says whether a goal is met.
+// each is the median over pairs of slices, taken in turn (see decision/timing.h). The exit code
+// judges nothing; `holds` says whether a goal is met.
 #include <benchmark/benchmark.h>
 
 #include <CLI/CLI.hpp>
@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "gate/operations.h"
-#include "gate/timing.h"
+#include "decision/operations.h"
+#include "decision/timing.h"
 #include "report.h"
 #include "statistics.h"
 
@@ -38,6 +38,8 @@ using IdleNotRecorded = Idle<Outcome::ignored>;
 BENCHMARK(run_under_google_benchmark<BarePair>)->Name("bare_pair");
 BENCHMARK(run_under_google_benchmark<IdleAndRecorded>)->Name("idle");
 BENCHMARK(run_under_google_benchmark<IdleNotRecorded>)->Name("idle_not_recorded");
+BENCHMARK(run_under_google_benchmark<WithClock>)->Name("with_clock");
+BENCHMARK(run_under_google_benchmark<WithTenant>)->Name("tenant");
 BENCHMARK(run_under_google_benchmark<RejectMayNotWait>)->Name("reject_may_not_wait");
 BENCHMARK(run_under_google_benchmark<RejectQueueFull>)->Name("reject_queue_full");
 BENCHMARK(run_under_google_benchmark<RejectDeadline>)->Name("reject_deadline");
@@ -53,15 +55,17 @@ struct Compared {
 // The two called `same` compare the bare pair with itself: what equal things come out at.
 const std::vector<Compared>& all_compared() {
   static const std::vector<Compared> kAll = {
-      {"gate_same", time_alone<BarePair, BarePair>},
-      {"gate_idle", time_alone<IdleAndRecorded, BarePair>, 1.5},
-      {"gate_idle_not_recorded", time_alone<IdleNotRecorded, BarePair>},
-      {"gate_reject_may_not_wait", time_alone<RejectMayNotWait, BarePair>, 1.0},
-      {"gate_reject_queue_full", time_alone<RejectQueueFull, BarePair>, 1.0},
-      {"gate_reject_deadline", time_alone<RejectDeadline, BarePair>, 1.0},
-      {"gate_queue_cycle", time_alone<QueueCycle, BarePair>},
-      {"gate_contended_same", time_contended_same},
-      {"gate_contended", time_contended_gate, 1.5},
+      {"same", time_alone<BarePair, BarePair>},
+      {"offer_release", time_alone<IdleAndRecorded, BarePair>, 1.5},
+      {"offer_release_not_recorded", time_alone<IdleNotRecorded, BarePair>},
+      {"with_clock", time_alone<WithClock, BarePair>, 4.0},
+      {"tenant", time_alone<WithTenant, BarePair>, 4.0},
+      {"rejection", time_alone<RejectQueueFull, BarePair>, 0.8},
+      {"rejection_limit", time_alone<RejectMayNotWait, BarePair>},
+      {"rejection_deadline", time_alone<RejectDeadline, BarePair>},
+      {"through_queue", time_alone<QueueCycle, BarePair>, 10.0},
+      {"same_2threads", time_contended_same},
+      {"offer_release_2threads", time_contended_gate, 1.3},
   };
   return kAll;
 }
@@ -142,7 +146,7 @@ int main(int argc, char** argv) {
   try {
     return loadline::bench::read_and_measure(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "gate_bench: %s\n", error.what());
+    std::fprintf(stderr, "decision_bench: %s\n", error.what());
     return 3;
   }
 }

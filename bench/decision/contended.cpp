@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cpus.h"
-#include "gate/timing.h"
+#include "decision/timing.h"
 
 namespace loadline::bench {
 namespace {

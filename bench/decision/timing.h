@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "gate/operations.h"
+#include "decision/operations.h"
 
 namespace loadline::bench {
 
