@@ -269,11 +269,11 @@ bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals) 
   }
   credit_guarantees(ticket.importance, ticket.cost);
   ticket.decided = now;
+  hand_over(index, detail::TicketState::granted, signals);
   const Duration waited = now - ticket.arrival;
   detail::add_alone(guarded().wait_buckets[ticket.importance][bucket_of(waited)], 1U);
   detail::add_alone(guarded().wait_ns[ticket.importance],
                     static_cast<std::uint64_t>(std::max<std::int64_t>(waited.ns, 0)));
-  hand_over(index, detail::TicketState::granted, signals);
   return true;
 }
 

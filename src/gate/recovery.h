@@ -160,13 +160,14 @@ void BasicGate<Sync>::reclaim(std::uint32_t index) noexcept {
       repair();
       continue;
     }
-    if (!abandoned(i)) {
-      detail::add_alone(guarded().cancelled_by_death[tickets_[i].importance], 1U);
-    }
+    const bool counted = abandoned(i);
+    const std::uint8_t importance = tickets_[i].importance;
     drop(i);
+    if (!counted) {
+      detail::add_alone(guarded().cancelled_by_death[importance], 1U);
+    }
   }
   const detail::Bracket bracket{gone.bracket.load(std::memory_order_relaxed)};
-  detail::add_alone(guarded().reclaimed_units, std::uint64_t{bracket.held()});
   // The next even sequence, so that an audit under way sees that it has changed.
   const std::uint64_t sequence = ((bracket.bits >> 32) + 2) & ~std::uint64_t{1};
   gone.bracket.store(sequence << 32, std::memory_order_release);
@@ -174,6 +175,7 @@ void BasicGate<Sync>::reclaim(std::uint32_t index) noexcept {
   gone.exempt_held.store(0, std::memory_order_relaxed);
   gone.attached.store(0, std::memory_order_release);
   guarded().audit_due = true;
+  detail::add_alone(guarded().reclaimed_units, std::uint64_t{bracket.held()});
 }
 
 template <class Sync>

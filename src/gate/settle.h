@@ -47,33 +47,42 @@ void BasicGate<Sync>::make_permit(Slot& mine, std::uint32_t index, Permit& permi
 }
 
 // Uses up a decided ticket. What was granted moves from the tickets' account into its owner's.
+//
+// Counted last, here and wherever a ticket goes: a death in between then loses a request from the
+// sums. Were it first, whoever clears up after the death would count the ticket once more.
 template <class Sync>
 void BasicGate<Sync>::take(Participant who, std::uint32_t index, Settled& settled) noexcept {
   TicketAt& ticket = tickets_[index];
   Slot& mine = slot(who);
+  const bool granted =
+      ticket.state.load(std::memory_order_relaxed) == detail::TicketState::granted;
+  const std::uint8_t importance = ticket.importance;
+  const Reason reason = ticket.reason;
   settled.ticket = {index, ticket.generation.load(std::memory_order_relaxed)};
   settled.waited = ticket.decided - ticket.arrival;
   unlink(mine.ready_list, index);
   mine.ready.store(mine.ready_list.count, std::memory_order_release);
-  if (ticket.state.load(std::memory_order_relaxed) == detail::TicketState::granted) {
+  if (granted) {
     const detail::Bracket opened =
         detail::Bracket{mine.bracket.load(std::memory_order_relaxed)}.opened();
     mine.bracket.store(opened.bits, std::memory_order_relaxed);
     guarded().granted_units -= ticket.cost;
     mine.bracket.store(opened.closed(ticket.cost).bits, std::memory_order_release);
-    detail::add_alone(mine.admitted[ticket.importance], 1U);
-    settled.kind = Settled::Kind::admit;
     make_permit(mine, index, settled.permit);
+  }
+  free_ticket(index);
+  if (granted) {
+    detail::add_alone(mine.admitted[importance], 1U);
+    settled.kind = Settled::Kind::admit;
     settled.reason = Reason::none;
     settled.retry_after = 0;
   } else {
-    const Told refusal = rejected(mine, ticket.importance, ticket.reason, guarded().now);
+    const Told refusal = rejected(mine, importance, reason, guarded().now);
     settled.kind = Settled::Kind::reject;
     settled.permit = {};
     settled.reason = refusal.reason;
     settled.retry_after = refusal.retry_after;
   }
-  free_ticket(index);
 }
 
 template <class Sync>
@@ -156,17 +165,18 @@ std::size_t BasicGate<Sync>::collect(Participant who, std::span<Settled> out, In
   return taken;
 }
 
-// Counted by its owner at once. If the mutex cannot be had, a mark is left, and whoever meets the
-// ticket next drops it.
+// If the mutex cannot be had, the mark stays, and whoever meets the ticket next drops it; it is
+// counted here in any case.
 template <class Sync>
 Signals BasicGate<Sync>::cancel(Participant who, Ticket ticket, Instant now) noexcept {
   if (!owns(who, ticket) || abandoned(ticket.index)) {
     return {};
   }
   TicketAt& at = tickets_[ticket.index];
-  detail::add_alone(slot(who).cancelled[at.importance], 1U);
+  const std::uint8_t importance = at.importance;
   // From here on it may be dropped, and used again, by whoever holds the mutex.
   at.abandoned.store(ticket.generation, std::memory_order_release);
+  detail::add_alone(slot(who).cancelled[importance], 1U);
   Signals signals;
   bool more = false;
   {

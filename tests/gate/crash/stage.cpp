@@ -444,11 +444,11 @@ std::string Stage::what_is_wrong_with_the_sums(std::uint64_t lost) const {
     sum += person.ticket_count;  // not told yet
     waits -= std::min(waits, person.ticket_count);
   }
-  if (waits > lost + shared().started_after_waiting + shared().buried_tickets + all.taken_back) {
+  if (waits > shared().started_after_waiting + shared().buried_tickets + all.taken_back) {
     return fmt::format("{} waits are measured, and only {} have started after one", waits,
                        shared().started_after_waiting);
   }
-  if (sum <= offered() + lost && offered() <= sum + lost) {
+  if (sum <= offered() && offered() <= sum + lost) {
     return {};
   }
   return fmt::format("{} offered, {} accounted for, {} may be lost", offered(), sum, lost);
