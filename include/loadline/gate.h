@@ -355,6 +355,8 @@ class BasicGate {
   void rebuild_lists() noexcept;
   void rebuild_ticket(std::uint32_t index) noexcept;
   void rebuild_calendars() noexcept;
+  void restore_rules() noexcept;
+  [[nodiscard]] bool validate_policy_of_the_block() noexcept;
   void audit() noexcept;
   bool try_audit() noexcept;
   void reclaim(std::uint32_t index) noexcept;
@@ -364,6 +366,9 @@ class BasicGate {
   void clear_tables() noexcept;
 
   // Rules and estimates (src/gate/rules.h): with the mutex held.
+  [[nodiscard]] const Policy& policy() const noexcept;
+  void take_up(const Policy& policy) noexcept;
+  void apply_policy() noexcept;
   void apply(const Policy& policy) noexcept;
   [[nodiscard]] bool accepts(const Policy& policy) const noexcept;
   void apply_order(const Policy& policy) noexcept;
@@ -372,6 +377,7 @@ class BasicGate {
   void publish_drain() noexcept;
   void publish_queue_limit() noexcept;
   void update_estimates(Instant now) noexcept;
+  void skip_window() noexcept;
   void take_window(std::uint64_t services, std::uint64_t service_ns, Instant now) noexcept;
 
   Head* head_ = nullptr;

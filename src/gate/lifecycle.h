@@ -123,7 +123,7 @@ typename BasicGate<Sync>::OpenError BasicGate<Sync>::create(void* memory, std::s
     since.store(Instant::never().ns, std::memory_order_relaxed);
   }
   made.rebuild_lists();
-  made.apply(policy);
+  made.take_up(policy);
   made.head_->layout = detail::layout_hash<Sync>();
   made.head_->bytes = bytes_for(capacity);
   made.head_->capacity = capacity;
@@ -281,7 +281,7 @@ bool BasicGate<Sync>::reconfigure(const Policy& policy, Instant now, Signals& si
     if (!section.held()) {
       return false;
     }
-    apply(policy);
+    take_up(policy);
   }
   signals |= dispatch_all(now);
   return true;
@@ -297,8 +297,9 @@ bool BasicGate<Sync>::set_limit(std::uint32_t limit, Instant now, Signals& signa
     if (!section.held()) {
       return false;
     }
-    guarded().limiter = Limiter(FixedLimit{limit});
-    publish_limit();
+    Policy changed = policy();
+    changed.limit = limit;
+    take_up(changed);
   }
   signals |= dispatch_all(now);
   return true;

@@ -6,6 +6,7 @@
 
 #include "loadline/gate.h"
 #include "queue.h"
+#include "rules.h"
 
 namespace loadline {
 
@@ -17,6 +18,7 @@ void BasicGate<Sync>::repair() noexcept {
   detail::add_alone(guarded().repairs, 1U);
   rebuild_lists();
   publish_waiting();
+  restore_rules();
   guarded().audit_due = true;
   audit();
 }
@@ -113,6 +115,35 @@ void BasicGate<Sync>::rebuild_calendars() noexcept {
     }
     publish_farthest(importance);
   }
+}
+
+// A change of the policy that was taken up is made to its end; a limit that was found, and not yet
+// told to all, is told.
+template <class Sync>
+void BasicGate<Sync>::restore_rules() noexcept {
+  const bool applied = guarded().policy_taken_up.load(std::memory_order_relaxed) ==
+                       guarded().policy_applied.load(std::memory_order_relaxed);
+  if (!applied && validate_policy_of_the_block()) {
+    apply_policy();
+  } else if (guarded().limit_told.load(std::memory_order_relaxed) != guarded().limiter.limit()) {
+    publish_limit();
+  }
+  skip_window();
+}
+
+// What the block holds as a policy is looked at before it is believed.
+template <class Sync>
+bool BasicGate<Sync>::validate_policy_of_the_block() noexcept {
+  Policy found = policy();
+  for (ClassPolicy& one : found.classes) {
+    one.name.back() = '\0';
+  }
+  for (GroupPolicy& one : found.groups) {
+    one.name.back() = '\0';
+  }
+  const bool valid = !validate(found).refused();
+  detail::add_alone(guarded().corruptions, valid ? 0U : 1U);
+  return valid;
 }
 
 template <class Sync>

@@ -29,6 +29,29 @@ bool BasicGate<Sync>::accepts(const Policy& policy) const noexcept {
 }
 
 template <class Sync>
+const Policy& BasicGate<Sync>::policy() const noexcept {
+  return guarded().policies[guarded().policy_taken_up.load(std::memory_order_relaxed) % 2];
+}
+
+// To apply a policy takes many stores. One alone says that it is to be applied, so that a death
+// leaves the old rules or the new ones, and never some of each.
+template <class Sync>
+void BasicGate<Sync>::take_up(const Policy& policy) noexcept {
+  auto& taken_up = guarded().policy_taken_up;
+  const std::uint32_t next = (taken_up.load(std::memory_order_relaxed) + 1) % 2;
+  guarded().policies[next] = policy;
+  taken_up.store(next, std::memory_order_release);
+  apply_policy();
+}
+
+template <class Sync>
+void BasicGate<Sync>::apply_policy() noexcept {
+  apply(policy());
+  guarded().policy_applied.store(guarded().policy_taken_up.load(std::memory_order_relaxed),
+                                 std::memory_order_release);
+}
+
+template <class Sync>
 void BasicGate<Sync>::apply(const Policy& policy) noexcept {
   guarded().limiter = Limiter(FixedLimit{policy.limit});
   guarded().queue = policy.queue;
@@ -112,6 +135,7 @@ void BasicGate<Sync>::publish_limit() noexcept {
   while (!head_->word.compare_exchange_weak(word.bits, word.with_next_epoch().bits,
                                             std::memory_order_acq_rel, std::memory_order_acquire)) {
   }
+  guarded().limit_told.store(limit, std::memory_order_release);
 }
 
 // How long until a slot comes free, while all are taken.
@@ -155,6 +179,18 @@ void BasicGate<Sync>::update_estimates(Instant now) noexcept {
   }
   if (services != guarded().seen_services) {
     take_window(services, service_ns, now);
+  }
+}
+
+// After a death in the middle of a window's closing nobody knows which of its numbers were noted:
+// this one is not used.
+template <class Sync>
+void BasicGate<Sync>::skip_window() noexcept {
+  guarded().seen_services = 0;
+  guarded().seen_service_ns = 0;
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    guarded().seen_services += count_services(slots_[i]);
+    guarded().seen_service_ns += slots_[i].service_ns.load(std::memory_order_relaxed);
   }
 }
 

@@ -248,6 +248,13 @@ struct alignas(128) Guarded {
   Atomic<std::uint64_t> taken_back;
   Atomic<std::uint64_t> repairs;
   Atomic<std::uint64_t> corruptions;
+
+  // The policy in force, and room for the next one. A change is written beside the old one, taken
+  // up by one store, and then applied; after a death, what was taken up is applied again.
+  Policy policies[2];
+  Atomic<std::uint32_t> policy_taken_up;  // index into policies
+  Atomic<std::uint32_t> policy_applied;   // the same, once everything follows from it
+  Atomic<std::uint32_t> limit_told;       // the limiter's, once everything follows from it
 };
 
 inline constexpr std::uint64_t kMagic = 0x4c4f41444c494e45;  // "LOADLINE"

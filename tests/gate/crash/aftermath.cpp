@@ -60,6 +60,7 @@ std::string how_it_ended(int status) {
 void expect_whole(Stage& s, std::uint64_t deaths) {
   EXPECT_EQ(s.what_is_wrong(), "");
   EXPECT_EQ(s.what_went_back(), "");
+  EXPECT_EQ(s.what_is_wrong_with_the_rules(), "");
   EXPECT_EQ(s.what_is_wrong_with_the_sums(deaths), "");
   expect_all_told(s);
   EXPECT_EQ(s.what_is_wrong(), "");

@@ -68,6 +68,36 @@ TEST_P(EveryStore, LeavesWhatTheNextOnePutsRight) {
 INSTANTIATE_TEST_SUITE_P(Of, EveryStore, testing::ValuesIn(operations()),
                          [](const auto& of) { return std::string(of.param.name); });
 
+// Every piece of work takes 5 ms, so nothing else can have been measured, whatever a death leaves.
+TEST(EveryStoreOfAWindow, LeavesAnEstimateThatIsTrue) {
+  constexpr Duration kService = Duration::millis(5);
+  Stage s;
+  const auto work = [&s, kService](Person& who) {
+    s.start(who, of(kCritical));
+    s.pass(kService);
+    s.release(who);
+  };
+  std::string how = "killed";
+  for (std::uint32_t step = 1; how == "killed" && !HasFailure(); ++step) {
+    SCOPED_TRACE(testing::Message() << "killed before step " << step);
+    s.begin();
+    how = how_it_ended(s.in_child([&] {
+      s.attach(s.victim());
+      for (int i = 0; i < 25; ++i) {
+        work(s.victim());
+      }
+      s.perform([&] { s.tick(); }, step);
+    }));
+    s.tick();
+    work(s.survivor());
+    s.pass(Duration::millis(100));
+    s.tick();
+    EXPECT_EQ(s.gate.snapshot().service_mean.ns, kService.ns);
+    leave(s);
+  }
+  EXPECT_EQ(how, "exit 0");
+}
+
 // One dies in the middle of `operation`, before its step `first`, and the next one as it puts that
 // right, before its step `second`.
 std::string play_both(Stage& s, const Operation& operation, std::uint32_t first,

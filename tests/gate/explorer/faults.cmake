@@ -11,10 +11,10 @@ plant(nobody_is_dispatched three src/gate/queue.h
       [[while (guarded().queues[c].count > kMaxQueue) {
       if (decided]])
 plant(raise_without_dispatch raise src/gate/lifecycle.h
-      [[    publish_limit();
+      [[    take_up(changed);
   }
   signals |= dispatch_all(now);]]
-      [[    publish_limit();
+      [[    take_up(changed);
   }
   signals |= Signals{};]])
 plant(cancel_without_dispatch heavy_head_cancelled src/gate/settle.h
