@@ -322,6 +322,7 @@ class BasicGate {
   [[nodiscard]] bool someone_eligible(std::uint32_t importance) const noexcept;
   [[nodiscard]] std::uint32_t mask_of_queues() const noexcept;
   [[nodiscard]] std::uint32_t mask_without(std::uint32_t index) const noexcept;
+  [[nodiscard]] std::uint32_t next_heavy(std::uint32_t importance) const noexcept;
   [[nodiscard]] bool heavy_eligible(std::uint32_t importance) const noexcept;
   [[nodiscard]] std::uint32_t bit_of(const detail::TicketList& queue) const noexcept;
   void publish_waiting() noexcept;

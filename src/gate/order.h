@@ -77,14 +77,10 @@ std::uint32_t BasicGate<Sync>::choose(std::uint32_t one, std::uint32_t other,
 template <class Sync>
 std::uint32_t BasicGate<Sync>::next_of(std::uint32_t importance) noexcept {
   const detail::TicketList& light = guarded().queues[importance];
-  const detail::TicketList& heavy = guarded().queues[importance + kMaxClasses];
   const bool newest = newest_first(importance);
   const std::uint32_t light_end = newest ? light.tail : light.head;
-  const std::uint32_t heavy_end = newest ? heavy.tail : heavy.head;
-  if (heavy.count == 0 || !in_range(heavy_end) || heavies_are_full(charge_now(heavy_end))) {
-    return light_end;
-  }
-  return choose(light_end, heavy_end, !newest);
+  return heavy_eligible(importance) ? choose(light_end, next_heavy(importance), !newest)
+                                    : light_end;
 }
 
 // Who of a class would start last, and so gives way first.

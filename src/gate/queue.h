@@ -109,10 +109,17 @@ bool BasicGate<Sync>::someone_eligible(std::uint32_t importance) const noexcept 
   return (occupied & 1) != 0 || ((occupied >> kMaxClasses & 1) != 0 && heavy_eligible(importance));
 }
 
+// Who of a class's heavy requests is next in line; kNoTicket: there is none.
+template <class Sync>
+std::uint32_t BasicGate<Sync>::next_heavy(std::uint32_t importance) const noexcept {
+  const detail::TicketList& heavy = guarded().queues[importance + kMaxClasses];
+  return newest_first(importance) ? heavy.tail : heavy.head;
+}
+
 template <class Sync>
 bool BasicGate<Sync>::heavy_eligible(std::uint32_t importance) const noexcept {
-  const std::uint32_t head = guarded().queues[importance + kMaxClasses].head;
-  return head < capacity_.tickets && !heavies_are_full(charge_now(head));
+  const std::uint32_t next = next_heavy(importance);
+  return next < capacity_.tickets && !heavies_are_full(charge_now(next));
 }
 
 template <class Sync>

@@ -1,0 +1,100 @@
+// Requests of a weight above 1: what they are charged, the share of the limit that they have
+// together, and whom they let pass.
+#include <gtest/gtest.h>
+
+#include "gate_box.h"
+
+namespace loadline::test {
+namespace {
+
+using enum Offer::Kind;
+
+// A limit of 10, of which the heavy ones may hold 5.
+Policy half_for_the_heavy() {
+  Policy policy = policy_of(10);
+  policy.heavy_share = 500;
+  policy.discipline = Discipline::fifo;
+  return policy;
+}
+
+TEST(Heavies, HoldAtMostTheirShareOfTheLimitTogether) {
+  GateBox box(half_for_the_heavy());
+  const Participant me = box.attach();
+  Offer first = box.gate.offer(me, of_class(kCritical, 3), box.now);
+  ASSERT_EQ(first.kind, admit);
+  ASSERT_EQ(box.gate.offer(me, of_class(kCritical, 2), box.now).kind, admit);
+  const Offer third = box.gate.offer(me, of_class(kCritical, 2), box.now);
+  EXPECT_EQ(third.kind, wait);  // 5 of the 10 are free
+  EXPECT_EQ(box.gate.snapshot().heavy_in_flight, 5U);
+  box.gate.release(me, first.permit, Outcome::success, box.now);
+  const auto started = box.collect(me);
+  ASSERT_EQ(started.size(), 1U);
+  EXPECT_EQ(started[0].ticket, third.ticket);
+  EXPECT_EQ(box.gate.snapshot().heavy_in_flight, 4U);
+}
+
+TEST(Heavies, OneAloneIsChargedNoMoreThanTheirShare) {
+  GateBox box(half_for_the_heavy());
+  const Participant me = box.attach();
+  const Offer answer = box.gate.offer(me, of_class(kCritical, 100), box.now);
+  ASSERT_EQ(answer.kind, admit);
+  EXPECT_EQ(answer.permit.cost(), 5U);
+}
+
+TEST(Heavies, ThatWaitForTheirShareLetLightOnesPass) {
+  GateBox box(half_for_the_heavy());
+  const Participant me = box.attach();
+  ASSERT_EQ(box.gate.offer(me, of_class(kCritical, 5), box.now).kind, admit);
+  ASSERT_EQ(box.gate.offer(me, of_class(kCritical, 2), box.now).kind, wait);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(box.gate.offer(me, of_class(i % 2 == 0 ? kCritical : kSheddable), box.now).kind,
+              admit);
+  }
+  EXPECT_EQ(box.gate.in_flight(), 10U);
+}
+
+TEST(Heavies, ThatWaitForRoomLetNobodyPass) {
+  GateBox box(half_for_the_heavy());
+  const Participant me = box.attach();
+  std::vector<Offer> running;
+  for (int i = 0; i < 9; ++i) {
+    running.push_back(box.gate.offer(me, of_class(kCritical), box.now));
+  }
+  const Offer heavy = box.gate.offer(me, of_class(kCritical, 2), box.now);
+  ASSERT_EQ(heavy.kind, wait);
+  EXPECT_EQ(box.gate.offer(me, of_class(kCritical), box.now).kind, wait);
+  EXPECT_EQ(box.gate.offer(me, of_class(kSheddable), box.now).kind, wait);
+  box.gate.release(me, running[0].permit, Outcome::success, box.now);
+  const auto started = box.collect(me);
+  ASSERT_EQ(started.size(), 1U);
+  EXPECT_EQ(started[0].ticket, heavy.ticket);
+}
+
+// The oldest of two would fit into the share and the newest, whose turn it is, would not.
+TEST(Heavies, NewestFirstTheNewestWaitsForTheirShareAndNothingBreaks) {
+  Policy policy = half_for_the_heavy();
+  policy.discipline = Discipline::lifo;
+  GateBox box(policy);
+  const Participant me = box.attach();
+  Offer running = box.gate.offer(me, of_class(kCritical, 5), box.now);
+  ASSERT_EQ(running.kind, admit);
+  Offer second = box.gate.offer(me, of_class(kCritical, 2), box.now);
+  ASSERT_EQ(second.kind, wait);
+  const Offer newest = box.gate.offer(me, of_class(kCritical, 5), box.now);
+  ASSERT_EQ(newest.kind, wait);
+  Signals signals;
+  ASSERT_TRUE(box.gate.set_limit(20, box.now, signals));  // a share of 10: 5 more
+  const auto started = box.collect(me);
+  ASSERT_EQ(started.size(), 1U);
+  EXPECT_EQ(started[0].ticket, newest.ticket);
+  EXPECT_EQ(box.gate.snapshot().repairs, 0U);
+  ASSERT_TRUE(box.gate.set_limit(18, box.now, signals));  // 9: less than what they hold
+  ASSERT_EQ(box.gate.offer(me, of_class(kCritical, 9), box.now).kind, wait);
+  ASSERT_TRUE(box.gate.set_limit(24, box.now, signals));  // 12: 2 more, and 9 are asked first
+  EXPECT_TRUE(box.collect(me).empty());
+  EXPECT_EQ(box.gate.snapshot().repairs, 0U);
+  EXPECT_EQ(box.gate.snapshot().waiting, 2U);
+}
+
+}  // namespace
+}  // namespace loadline::test
