@@ -210,6 +210,8 @@ class BasicGate {
                                                          Instant now) const noexcept;
   [[nodiscard]] Reason doom(const Request& request, Instant now) const noexcept;
   [[nodiscard]] Duration known_service_mean(Instant now) const noexcept;
+  [[nodiscard]] std::uint32_t occupied_queues() const noexcept;
+  [[nodiscard]] bool someone_below(std::uint32_t importance) const noexcept;
   [[nodiscard]] std::uint32_t ahead_of(std::uint32_t importance) const noexcept;
   [[nodiscard]] bool admits_all() const noexcept;
 

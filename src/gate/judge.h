@@ -95,6 +95,21 @@ template <class Sync>
   return ahead;
 }
 
+// Light and heavy queues that somebody waits in, a bit each. Exact with the mutex held.
+template <class Sync>
+[[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::occupied_queues() const noexcept {
+  return guarded().occupied.load(std::memory_order_relaxed);
+}
+
+// Not asked of the word, which leaves out those whom others may pass.
+template <class Sync>
+[[gnu::always_inline]] inline bool BasicGate<Sync>::someone_below(
+    std::uint32_t importance) const noexcept {
+  const std::uint32_t queues = occupied_queues();
+  constexpr std::uint32_t kAll = (1U << kMaxClasses) - 1;
+  return ((queues | queues >> kMaxClasses) & kAll & ~((2U << importance) - 1)) != 0;
+}
+
 // Observing, what is in flight above the limit is who would be waiting: it plays the queue.
 template <class Sync>
 [[gnu::always_inline]] inline typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge(
@@ -121,8 +136,8 @@ template <class Sync>
   if (wait.verdict == Verdict::reject || waiting < room) {
     return wait;
   }
-  if (!observing &&
-      (word.waits_below(request.importance) || (has_tenants() && may_displace_its_like(request)))) {
+  if (!observing && (someone_below(request.importance) ||
+                     (has_tenants() && may_displace_its_like(request)))) {
     return wait;
   }
   return {.verdict = Verdict::reject,

@@ -105,7 +105,7 @@ std::uint32_t BasicGate<Sync>::charge_now(std::uint32_t index) const noexcept {
 // the limit is in use stand aside meanwhile: they are waiting for one another.
 template <class Sync>
 bool BasicGate<Sync>::someone_eligible(std::uint32_t importance) const noexcept {
-  const std::uint32_t occupied = guarded().occupied >> importance;
+  const std::uint32_t occupied = occupied_queues() >> importance;
   return (occupied & 1) != 0 || ((occupied >> kMaxClasses & 1) != 0 && heavy_eligible(importance));
 }
 
@@ -125,8 +125,8 @@ bool BasicGate<Sync>::heavy_eligible(std::uint32_t importance) const noexcept {
 template <class Sync>
 std::uint32_t BasicGate<Sync>::mask_of_queues() const noexcept {
   constexpr std::uint32_t kLight = (1U << kMaxClasses) - 1;
-  std::uint32_t mask = guarded().occupied & kLight;
-  for (std::uint32_t heavy = guarded().occupied >> kMaxClasses & ~mask; heavy != 0;
+  std::uint32_t mask = occupied_queues() & kLight;
+  for (std::uint32_t heavy = occupied_queues() >> kMaxClasses & ~mask; heavy != 0;
        heavy &= heavy - 1) {
     const auto importance = static_cast<std::uint32_t>(std::countr_zero(heavy));
     mask |= heavy_eligible(importance) ? 1U << importance : 0U;
@@ -192,7 +192,7 @@ void BasicGate<Sync>::join_queue(std::uint32_t index, const Request& request) no
     append(queue_of(index), index);
   }
   ++guarded().waiting;
-  guarded().occupied |= bit_of(queue_of(index));
+  guarded().occupied.store(occupied_queues() | bit_of(queue_of(index)), std::memory_order_relaxed);
   auto& waiting = guarded().class_waiting[importance];
   if (waiting.load(std::memory_order_relaxed) == 0) {
     begin_standing(importance, tickets_[index].arrival);
@@ -210,7 +210,7 @@ void BasicGate<Sync>::leave_queue(std::uint32_t index) noexcept {
   unlink(queue, index);
   --guarded().waiting;
   if (queue.count == 0) {
-    guarded().occupied &= ~bit_of(queue);
+    guarded().occupied.store(occupied_queues() & ~bit_of(queue), std::memory_order_relaxed);
   }
   if (has_tenants()) {
     publish_farthest(importance);
@@ -387,7 +387,7 @@ bool BasicGate<Sync>::dispatch(Instant now, Signals& signals) noexcept {
   for (std::uint32_t decided = 0; decided < kTicketsPerSection; ++decided) {
     if (nothing_to_dispatch() || !dispatch_one(now, signals)) {
       // A share of the heavy that came free makes them eligible, though there was no room for them.
-      if (guarded().occupied >> kMaxClasses != 0 && load_word().mask() != mask_of_queues()) {
+      if (occupied_queues() >> kMaxClasses != 0 && load_word().mask() != mask_of_queues()) {
         publish_waiting();
       }
       return false;

@@ -38,11 +38,12 @@ void BasicGate<Sync>::rebuild_lists() noexcept {
     rebuild_ticket(i);
   }
   guarded().waiting = 0;
-  guarded().occupied = 0;
+  std::uint32_t occupied = 0;
   for (const detail::TicketList& queue : guarded().queues) {
     guarded().waiting += queue.count;
-    guarded().occupied |= queue.count != 0 ? bit_of(queue) : 0U;
+    occupied |= queue.count != 0 ? bit_of(queue) : 0U;
   }
+  guarded().occupied.store(occupied, std::memory_order_relaxed);
   for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
     const std::uint32_t waiting =
         guarded().queues[c].count + guarded().queues[c + kMaxClasses].count;

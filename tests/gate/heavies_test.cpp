@@ -70,6 +70,24 @@ TEST(Heavies, ThatWaitForRoomLetNobodyPass) {
   EXPECT_EQ(started[0].ticket, heavy.ticket);
 }
 
+TEST(Heavies, ThatWaitForTheirShareGiveWayWhenTheQueueIsFull) {
+  Policy policy = half_for_the_heavy();
+  policy.queue = QueueSize::at_most(1);
+  GateBox box(policy);
+  const Participant me = box.attach();
+  ASSERT_EQ(box.gate.offer(me, of_class(kCritical, 5), box.now).kind, admit);
+  const Offer lesser = box.gate.offer(me, of_class(kSheddable, 2), box.now);
+  ASSERT_EQ(lesser.kind, wait);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ(box.gate.offer(me, of_class(kCritical), box.now).kind, admit);
+  }
+  EXPECT_EQ(box.gate.offer(me, of_class(kCritical), box.now).kind, wait);
+  const auto gone = box.collect(me);
+  ASSERT_EQ(gone.size(), 1U);
+  EXPECT_EQ(gone[0].ticket, lesser.ticket);
+  EXPECT_EQ(gone[0].reason, Reason::displaced);
+}
+
 // The oldest of two would fit into the share and the newest, whose turn it is, would not.
 TEST(Heavies, NewestFirstTheNewestWaitsForTheirShareAndNothingBreaks) {
   Policy policy = half_for_the_heavy();

@@ -103,8 +103,6 @@ TEST(Word, KeepsItsPartsApart) {
   EXPECT_EQ(word.epoch(), 1U);
   EXPECT_TRUE(word.waits_at_or_above(1));
   EXPECT_FALSE(word.waits_at_or_above(0));
-  EXPECT_TRUE(word.waits_below(6));
-  EXPECT_FALSE(word.waits_below(7));
   for (int i = 0; i < 255; ++i) {
     word = word.with_next_epoch();
   }

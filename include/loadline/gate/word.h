@@ -30,9 +30,6 @@ struct Word {
   [[nodiscard]] constexpr bool waits_at_or_above(std::uint32_t importance) const noexcept {
     return (mask() & ((2U << importance) - 1)) != 0;
   }
-  [[nodiscard]] constexpr bool waits_below(std::uint32_t importance) const noexcept {
-    return (mask() & ~((2U << importance) - 1)) != 0;
-  }
 
   [[nodiscard]] constexpr Word with_in_flight_added(std::uint32_t cost) const noexcept {
     return {bits + (std::uint64_t{cost} << 32)};
