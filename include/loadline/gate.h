@@ -211,6 +211,7 @@ class BasicGate {
   [[nodiscard]] Reason doom(const Request& request, Instant now) const noexcept;
   [[nodiscard]] Duration known_service_mean(Instant now) const noexcept;
   [[nodiscard]] std::uint32_t occupied_queues() const noexcept;
+  [[nodiscard]] bool heavies_wait_at_or_above(std::uint32_t importance) const noexcept;
   [[nodiscard]] bool someone_below(std::uint32_t importance) const noexcept;
   [[nodiscard]] std::uint32_t ahead_of(std::uint32_t importance) const noexcept;
   [[nodiscard]] bool admits_all() const noexcept;
@@ -268,7 +269,7 @@ class BasicGate {
   [[nodiscard]] Discipline discipline() const noexcept;
   [[nodiscard]] bool comes_before(std::uint32_t one, std::uint32_t other) const noexcept;
   [[nodiscard]] std::uint32_t choose(std::uint32_t one, std::uint32_t other, bool earlier) noexcept;
-  [[nodiscard]] std::uint32_t next_of(std::uint32_t importance) noexcept;
+  [[nodiscard]] std::uint32_t next_of(std::uint32_t importance, bool heavy) noexcept;
   [[nodiscard]] std::uint32_t last_of(std::uint32_t importance) noexcept;
   void credit_guarantees(std::uint32_t importance, std::uint32_t cost) noexcept;
   [[nodiscard]] std::uint32_t class_owed_a_start() const noexcept;
@@ -321,7 +322,7 @@ class BasicGate {
   void unlink(detail::TicketList& list, std::uint32_t index) noexcept;
   [[nodiscard]] detail::TicketList& queue_of(std::uint32_t index) const noexcept;
   [[nodiscard]] std::uint32_t charge_now(std::uint32_t index) const noexcept;
-  [[nodiscard]] bool someone_eligible(std::uint32_t importance) const noexcept;
+  [[nodiscard]] std::uint32_t mask_of_heavies() const noexcept;
   [[nodiscard]] std::uint32_t mask_of_queues() const noexcept;
   [[nodiscard]] std::uint32_t mask_without(std::uint32_t index) const noexcept;
   [[nodiscard]] std::uint32_t next_heavy(std::uint32_t importance) const noexcept;

@@ -34,12 +34,12 @@ bool BasicGate<Sync>::heavies_are_full(std::uint32_t cost) const noexcept {
   return heavy_in_flight() + cost > published().heavy_limit.load(std::memory_order_relaxed);
 }
 
-// Is there room in the limit, and in the share of it that heavy requests have?
+// Is there room in the limit, and in the share of it that heavy requests have and wait for?
 template <class Sync>
 [[gnu::always_inline]] inline bool BasicGate<Sync>::fits(Word word, std::uint32_t importance,
                                                          std::uint32_t cost) const noexcept {
   return std::uint64_t{word.in_flight()} + cost <= threshold(importance) &&
-         (cost == 1 || !heavies_are_full(cost));
+         (cost == 1 || (!heavies_wait_at_or_above(importance) && !heavies_are_full(cost)));
 }
 
 // Does this class serve its newest first?
@@ -99,6 +99,11 @@ template <class Sync>
 template <class Sync>
 [[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::occupied_queues() const noexcept {
   return guarded().occupied.load(std::memory_order_relaxed);
+}
+
+template <class Sync>
+bool BasicGate<Sync>::heavies_wait_at_or_above(std::uint32_t importance) const noexcept {
+  return (occupied_queues() >> kMaxClasses & ((2U << importance) - 1)) != 0;
 }
 
 // Not asked of the word, which leaves out those whom others may pass.

@@ -140,7 +140,12 @@ Offer BasicGate<Sync>::offer_observed(Slot& mine, const Request& request, Instan
       return answer;
     }
     if (replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
-      return started(mine, request, cost, now);
+      Offer answer = started(mine, request, cost, now);
+      if (cost > 1 && word.waiting() != 0) {
+        // Heavy requests that wait may be passed from now on, which has to be said in the word.
+        answer.signals |= dispatch_all(now);
+      }
+      return answer;
     }
   }
 }

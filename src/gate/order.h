@@ -73,14 +73,13 @@ std::uint32_t BasicGate<Sync>::choose(std::uint32_t one, std::uint32_t other,
   return comes_before(one, other) == earlier ? one : other;
 }
 
-// Who of a class starts next.
+// Who of a class starts next, its heavy requests included or not.
 template <class Sync>
-std::uint32_t BasicGate<Sync>::next_of(std::uint32_t importance) noexcept {
+std::uint32_t BasicGate<Sync>::next_of(std::uint32_t importance, bool heavy) noexcept {
   const detail::TicketList& light = guarded().queues[importance];
   const bool newest = newest_first(importance);
   const std::uint32_t light_end = newest ? light.tail : light.head;
-  return heavy_eligible(importance) ? choose(light_end, next_heavy(importance), !newest)
-                                    : light_end;
+  return heavy ? choose(light_end, next_heavy(importance), !newest) : light_end;
 }
 
 // Who of a class would start last, and so gives way first.
@@ -108,14 +107,15 @@ void BasicGate<Sync>::credit_guarantees(std::uint32_t importance, std::uint32_t 
   }
 }
 
-// kMaxClasses: none.
+// kMaxClasses: none. What a class is owed, its heavy requests get before more important ones.
 template <class Sync>
 std::uint32_t BasicGate<Sync>::class_owed_a_start() const noexcept {
   std::uint32_t owed = kMaxClasses;
   std::int32_t most = kOneStart - 1;
   for (std::uint32_t left = guarded().guaranteed; left != 0; left &= left - 1) {
     const auto c = static_cast<std::uint32_t>(std::countr_zero(left));
-    if (guarded().credits[c] > most && someone_eligible(c)) {
+    if (guarded().credits[c] > most &&
+        ((occupied_queues() >> c & 1) != 0 || heavy_eligible(c))) {
       owed = c;
       most = guarded().credits[c];
     }

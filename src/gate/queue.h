@@ -101,14 +101,6 @@ std::uint32_t BasicGate<Sync>::charge_now(std::uint32_t index) const noexcept {
   return std::min({ticket.cost, most, threshold(ticket.importance)});
 }
 
-// Someone of this class waits who may start as soon as there is room. Heavy requests whose share of
-// the limit is in use stand aside meanwhile: they are waiting for one another.
-template <class Sync>
-bool BasicGate<Sync>::someone_eligible(std::uint32_t importance) const noexcept {
-  const std::uint32_t occupied = occupied_queues() >> importance;
-  return (occupied & 1) != 0 || ((occupied >> kMaxClasses & 1) != 0 && heavy_eligible(importance));
-}
-
 // Who of a class's heavy requests is next in line; kNoTicket: there is none.
 template <class Sync>
 std::uint32_t BasicGate<Sync>::next_heavy(std::uint32_t importance) const noexcept {
@@ -116,22 +108,33 @@ std::uint32_t BasicGate<Sync>::next_heavy(std::uint32_t importance) const noexce
   return newest_first(importance) ? heavy.tail : heavy.head;
 }
 
+// Would it start as soon as there is room? Heavy requests whose share of the limit is in use stand
+// aside meanwhile, and let light ones pass; unless the limit is not in force.
 template <class Sync>
 bool BasicGate<Sync>::heavy_eligible(std::uint32_t importance) const noexcept {
   const std::uint32_t next = next_heavy(importance);
-  return next < capacity_.tickets && !heavies_are_full(charge_now(next));
+  return next < capacity_.tickets && (admits_all() || !heavies_are_full(charge_now(next)));
+}
+
+// The classes whose heavy requests may start. Where one waits for the share, the lesser ones wait
+// for it behind: they are waiting for one another, and a large one would never find it empty enough.
+template <class Sync>
+std::uint32_t BasicGate<Sync>::mask_of_heavies() const noexcept {
+  std::uint32_t mask = 0;
+  for (std::uint32_t left = occupied_queues() >> kMaxClasses; left != 0; left &= left - 1) {
+    const auto importance = static_cast<std::uint32_t>(std::countr_zero(left));
+    if (!heavy_eligible(importance)) {
+      break;
+    }
+    mask |= 1U << importance;
+  }
+  return mask;
 }
 
 template <class Sync>
 std::uint32_t BasicGate<Sync>::mask_of_queues() const noexcept {
   constexpr std::uint32_t kLight = (1U << kMaxClasses) - 1;
-  std::uint32_t mask = occupied_queues() & kLight;
-  for (std::uint32_t heavy = occupied_queues() >> kMaxClasses & ~mask; heavy != 0;
-       heavy &= heavy - 1) {
-    const auto importance = static_cast<std::uint32_t>(std::countr_zero(heavy));
-    mask |= heavy_eligible(importance) ? 1U << importance : 0U;
-  }
-  return mask;
+  return (occupied_queues() & kLight) | mask_of_heavies();
 }
 
 // Says in the word what the lists say.
@@ -152,7 +155,9 @@ bool BasicGate<Sync>::enqueue(Participant who, const Request& request, std::uint
                               const Judgement& judgement, Word seen, Instant now,
                               Offer& answer) noexcept {
   const bool heavy = cost > 1;
-  const std::uint32_t own_bit = heavy && heavies_are_full(cost) ? 0 : 1U << request.importance;
+  const bool may_be_passed =
+      heavy && (heavies_wait_at_or_above(request.importance) || heavies_are_full(cost));
+  const std::uint32_t own_bit = may_be_passed ? 0 : 1U << request.importance;
   const Word next = seen.with_waiting(guarded().waiting + 1, mask_of_queues() | own_bit);
   if (!head_->word.compare_exchange_strong(seen.bits, next.bits, std::memory_order_acq_rel,
                                            std::memory_order_acquire)) {
@@ -364,15 +369,16 @@ bool BasicGate<Sync>::decide(std::uint32_t index, Instant now, Signals& signals)
 template <class Sync>
 bool BasicGate<Sync>::dispatch_one(Instant now, Signals& signals) noexcept {
   const std::uint32_t owed = class_owed_a_start();
-  if (owed < kMaxClasses && decide(next_of(owed), now, signals)) {
+  if (owed < kMaxClasses && decide(next_of(owed, heavy_eligible(owed)), now, signals)) {
     return true;
   }
-  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
-    if (someone_eligible(c)) {
-      return decide(next_of(c), now, signals);
-    }
+  const std::uint32_t classes = mask_of_queues();
+  if (classes == 0) {
+    return false;
   }
-  return false;
+  const auto first = static_cast<std::uint32_t>(std::countr_zero(classes));
+  const bool heavy = (mask_of_heavies() >> first & 1) != 0;
+  return decide(next_of(first, heavy), now, signals);
 }
 
 // Can nobody start, whoever is asked?

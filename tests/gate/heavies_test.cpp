@@ -88,6 +88,85 @@ TEST(Heavies, ThatWaitForTheirShareGiveWayWhenTheQueueIsFull) {
   EXPECT_EQ(gone[0].reason, Reason::displaced);
 }
 
+TEST(Heavies, ThatWaitForTheirShareLetNoSmallerOnePass) {
+  GateBox box(half_for_the_heavy());
+  const Participant me = box.attach();
+  Offer running = box.gate.offer(me, of_class(kCritical, 4), box.now);
+  ASSERT_EQ(running.kind, admit);
+  const Offer large = box.gate.offer(me, of_class(kCritical, 5), box.now);
+  ASSERT_EQ(large.kind, wait);
+  // Two would find room beside the four, and the five never would again.
+  Signals signals;
+  ASSERT_TRUE(box.gate.set_limit(12, box.now, signals));
+  EXPECT_EQ(box.gate.offer(me, of_class(kCritical, 2), box.now).kind, wait);
+  EXPECT_EQ(box.gate.offer(me, of_class(kSheddable, 2), box.now).kind, wait);
+  EXPECT_TRUE(box.collect(me).empty());
+  // A more important one may.
+  EXPECT_EQ(box.gate.offer(me, of_class(kCriticalPlus, 2), box.now).kind, admit);
+  box.gate.release(me, running.permit, Outcome::success, box.now);
+  EXPECT_TRUE(box.collect(me).empty());  // 2 and 5 are more than their 6
+  ASSERT_TRUE(box.gate.set_limit(14, box.now, signals));
+  const auto started = box.collect(me);
+  ASSERT_EQ(started.size(), 1U);
+  EXPECT_EQ(started[0].ticket, large.ticket);
+}
+
+TEST(Heavies, ALesserClassGetsItsGuaranteeThoughAMoreImportantOneWaitsForTheShare) {
+  Policy policy = half_for_the_heavy();
+  policy.classes[kSheddable].guarantee = 900;
+  GateBox box(policy);
+  const Participant me = box.attach();
+  // Light ones through the queue earn it a start.
+  std::vector<Offer> running;
+  for (int i = 0; i < 6; ++i) {
+    running.push_back(box.gate.offer(me, of_class(kCritical), box.now));
+  }
+  running.push_back(box.gate.offer(me, of_class(kCritical, 4), box.now));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(box.gate.offer(me, of_class(kCritical), box.now).kind, wait);
+    box.gate.release(me, running[i].permit, Outcome::success, box.now);
+  }
+  ASSERT_EQ(box.collect(me).size(), 2U);
+  Signals signals;
+  ASSERT_TRUE(box.gate.set_limit(12, box.now, signals));  // 6 for the heavy: 2 more
+  ASSERT_EQ(box.gate.offer(me, of_class(kCritical, 5), box.now).kind, wait);
+  const Offer lesser = box.gate.offer(me, of_class(kSheddable, 2), box.now);
+  ASSERT_EQ(lesser.kind, wait);
+  const auto started = box.collect(me);
+  ASSERT_EQ(started.size(), 1U);
+  EXPECT_EQ(started[0].ticket, lesser.ticket);
+}
+
+TEST(Heavies, ThatWaitForTheirShareStartWhenTheGateIsSwitchedOff) {
+  for (const Mode mode : {Mode::off, Mode::observe}) {
+    GateBox box(half_for_the_heavy());
+    const Participant me = box.attach();
+    ASSERT_EQ(box.gate.offer(me, of_class(kCritical, 5), box.now).kind, admit);
+    ASSERT_EQ(box.gate.offer(me, of_class(kCritical, 5), box.now).kind, wait);
+    box.gate.set_mode(mode, box.now);
+    EXPECT_EQ(box.collect(me).size(), 1U);
+    EXPECT_EQ(box.gate.in_flight(), 10U);
+  }
+}
+
+TEST(Heavies, OneThatIsOnlyObservedTakesOfTheirShare) {
+  GateBox box(half_for_the_heavy());
+  const Participant me = box.attach();
+  std::vector<Offer> running;
+  for (int i = 0; i < 9; ++i) {
+    running.push_back(box.gate.offer(me, of_class(kCritical), box.now));
+  }
+  ASSERT_EQ(box.gate.offer(me, of_class(kCritical, 3), box.now).kind, wait);  // for room
+  Request observed = of_class(kCritical, 3);
+  observed.observe = true;
+  ASSERT_EQ(box.gate.offer(me, observed, box.now).kind, admit);
+  for (int i = 0; i < 3; ++i) {
+    box.gate.release(me, running[i].permit, Outcome::success, box.now);
+  }
+  // Now it waits for the share, and may be passed.
+  EXPECT_EQ(box.gate.offer(me, of_class(kCritical), box.now).kind, admit);
+}
+
 // The oldest of two would fit into the share and the newest, whose turn it is, would not.
 TEST(Heavies, NewestFirstTheNewestWaitsForTheirShareAndNothingBreaks) {
   Policy policy = half_for_the_heavy();
