@@ -201,6 +201,7 @@ class BasicGate {
   [[nodiscard]] bool heavies_are_full(std::uint32_t cost) const noexcept;
   [[nodiscard]] bool fits(Word word, std::uint32_t importance, std::uint32_t cost) const noexcept;
   [[nodiscard]] bool newest_first(std::uint32_t importance) const noexcept;
+  [[nodiscard]] bool is_off() const noexcept;
   [[nodiscard]] bool draining() const noexcept;
   [[nodiscard, gnu::always_inline]] Judgement judge(const Request& request, std::uint32_t cost,
                                                     Word word, Instant now,
@@ -230,6 +231,7 @@ class BasicGate {
   Offer offer_slowly(Participant who, const Request& request, Verdict verdict,
                      Instant now) noexcept;
   Offer offer_exempt(Slot& mine, const Request& request, Instant now) noexcept;
+  Offer let_pass(Slot& mine, const Request& request, Reason reason, Instant now) noexcept;
   Offer offer_observed(Slot& mine, const Request& request, Instant now) noexcept;
   Offer offer_locked(Participant who, const Request& request, std::uint32_t cost,
                      Instant now) noexcept;

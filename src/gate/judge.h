@@ -56,6 +56,11 @@ template <class Sync>
 }
 
 template <class Sync>
+bool BasicGate<Sync>::is_off() const noexcept {
+  return (published().flags.load(std::memory_order_relaxed) & detail::kFlagOff) != 0;
+}
+
+template <class Sync>
 [[gnu::always_inline]] inline bool BasicGate<Sync>::draining() const noexcept {
   return (published().flags.load(std::memory_order_relaxed) & detail::kFlagDraining) != 0;
 }

@@ -69,12 +69,24 @@ Offer BasicGate<Sync>::offer_slowly(Participant who, const Request& request, Ver
 template <class Sync>
 Offer BasicGate<Sync>::offer_exempt(Slot& mine, const Request& request, Instant now) noexcept {
   const std::uint32_t held = mine.exempt_held.load(std::memory_order_relaxed);
-  if (held >= published().exempt_limit.load(std::memory_order_relaxed)) {
+  const bool full = held >= published().exempt_limit.load(std::memory_order_relaxed);
+  if (full && !request.observe && !admits_all()) {
     return rejection(rejected(mine, request.importance, Reason::limit, now));
   }
   mine.exempt_held.store(held + 1, std::memory_order_relaxed);
-  Offer answer = admitted(mine, request.importance, 0, now);
+  Offer answer = full && !is_off() ? let_pass(mine, request, Reason::limit, now)
+                                   : admitted(mine, request.importance, 0, now);
   answer.permit.kind_ = Permit::Kind::exempt;
+  return answer;
+}
+
+// An admission of one who would have been turned away, and therefore takes no place in the word.
+template <class Sync>
+Offer BasicGate<Sync>::let_pass(Slot& mine, const Request& request, Reason reason,
+                                Instant now) noexcept {
+  detail::add_alone(mine.observed[request.importance][static_cast<std::uint32_t>(reason)], 1U);
+  Offer answer = admitted(mine, request.importance, 0, now);
+  answer.reason = reason;
   return answer;
 }
 
@@ -123,21 +135,16 @@ template <class Sync>
   return rejected(mine, request.importance, judgement.reason, now);
 }
 
-// The same judgement without its consequence. What would have been turned away takes no place in
-// the word, for it would not have taken one.
+// The same judgement without its consequence.
 template <class Sync>
 Offer BasicGate<Sync>::offer_observed(Slot& mine, const Request& request, Instant now) noexcept {
-  const bool off = (published().flags.load(std::memory_order_relaxed) & detail::kFlagOff) != 0;
+  const bool off = is_off();
   const std::uint32_t cost = charge(request);
   while (true) {
     const Word word = load_word();
     const Judgement judgement = off ? Judgement{} : judge(request, cost, word, now, true);
     if (judgement.verdict == Verdict::reject) {
-      const auto reason = static_cast<std::uint32_t>(judgement.reason);
-      detail::add_alone(mine.observed[request.importance][reason], 1U);
-      Offer answer = admitted(mine, request.importance, 0, now);
-      answer.reason = judgement.reason;
-      return answer;
+      return let_pass(mine, request, judgement.reason, now);
     }
     if (replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
       Offer answer = started(mine, request, cost, now);
