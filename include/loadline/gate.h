@@ -260,6 +260,8 @@ class BasicGate {
                         detail::QuotaEntry& seen) const noexcept;
   Duration take_from_quota(std::uint64_t key, Instant now) noexcept;
   void return_to_quota(std::uint64_t key) noexcept;
+  Duration charge_quota(const Request& request, Instant now) noexcept;
+  void refund_quota(const Request& request, Reason reason) noexcept;
   std::uint64_t quota_time(Instant now) noexcept;
   Told over_quota(Slot& mine, const Request& request, Duration wait) noexcept;
 

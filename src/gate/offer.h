@@ -26,10 +26,8 @@ typename BasicGate<Sync>::Told BasicGate<Sync>::look(Participant who, const Requ
     return {};
   }
   Slot& mine = slot(who);
-  if (request.quota != 0 && !draining()) {
-    if (const Duration wait = take_from_quota(request.quota, now); wait.ns != 0) {
-      return over_quota(mine, request, wait);
-    }
+  if (const Duration wait = charge_quota(request, now); wait.ns != 0) {
+    return over_quota(mine, request, wait);
   }
   const Judgement judgement = judge(request, charge(request), load_word(), now, false);
   if (judgement.verdict == Verdict::reject) {
@@ -122,13 +120,10 @@ void BasicGate<Sync>::give_back_special(Slot& mine, Permit::Kind kind,
   }
 }
 
-// What was asked for is not used, so the quota gets it back.
 template <class Sync>
 [[gnu::always_inline]] inline typename BasicGate<Sync>::Told BasicGate<Sync>::turned_away(
     Slot& mine, const Request& request, const Judgement& judgement, Instant now) noexcept {
-  if (request.quota != 0) {
-    return_to_quota(request.quota);
-  }
+  refund_quota(request, judgement.reason);
   if (judgement.for_queue) {
     note_standing(request.importance, now);
   }
@@ -139,11 +134,15 @@ template <class Sync>
 template <class Sync>
 Offer BasicGate<Sync>::offer_observed(Slot& mine, const Request& request, Instant now) noexcept {
   const bool off = is_off();
+  if (!off && charge_quota(request, now).ns != 0) {
+    return let_pass(mine, request, Reason::quota, now);
+  }
   const std::uint32_t cost = charge(request);
   while (true) {
     const Word word = load_word();
     const Judgement judgement = off ? Judgement{} : judge(request, cost, word, now, true);
     if (judgement.verdict == Verdict::reject) {
+      refund_quota(request, judgement.reason);
       return let_pass(mine, request, judgement.reason, now);
     }
     if (replace_word(mine, word, word.with_in_flight_added(cost), cost)) {

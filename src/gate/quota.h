@@ -94,6 +94,22 @@ Duration BasicGate<Sync>::take_from_quota(std::uint64_t key, Instant now) noexce
   }
 }
 
+// As take_from_quota, for requests of any kind: a gate that drains asks nobody for a quota.
+template <class Sync>
+[[gnu::always_inline]] inline Duration BasicGate<Sync>::charge_quota(const Request& request,
+                                                                     Instant now) noexcept {
+  return request.quota == 0 || draining() ? Duration{} : take_from_quota(request.quota, now);
+}
+
+// What was asked for is not used, so the quota gets it back; but for one that was never charged.
+template <class Sync>
+[[gnu::always_inline]] inline void BasicGate<Sync>::refund_quota(const Request& request,
+                                                                 Reason reason) noexcept {
+  if (request.quota != 0 && reason != Reason::draining) {
+    return_to_quota(request.quota);
+  }
+}
+
 template <class Sync>
 void BasicGate<Sync>::return_to_quota(std::uint64_t key) noexcept {
   const std::uint64_t interval = published().quota_interval_us.load(std::memory_order_relaxed);
