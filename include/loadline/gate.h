@@ -262,6 +262,7 @@ class BasicGate {
   void return_to_quota(std::uint64_t key) noexcept;
   Duration charge_quota(const Request& request, Instant now) noexcept;
   void refund_quota(const Request& request, Reason reason) noexcept;
+  void sweep_quota(Instant now) noexcept;
   std::uint64_t quota_time(Instant now) noexcept;
   Told over_quota(Slot& mine, const Request& request, Duration wait) noexcept;
 

@@ -266,6 +266,7 @@ Signals BasicGate<Sync>::tick(Instant now) noexcept {
     audit();
     update_estimates(section.now());
     share_spare(section.now());
+    sweep_quota(section.now());
   }
   signals |= dispatch_all(now);
   return signals;

@@ -152,7 +152,7 @@ PolicyError validate_quota(const QuotaPolicy& quota) noexcept {
   constexpr Duration kShortestPeriod = Duration::millis(1);
   constexpr Duration kLongestPeriod = Duration::seconds(86'400);
   constexpr std::int64_t kShortestIntervalNs = 10'000;
-  constexpr Duration kLongestRefill = Duration::seconds(3 * 86'400);
+  constexpr Duration kLongestRefill = Duration::seconds(kLongestRefillSeconds);
   if (!quota.any()) {
     return {};
   }

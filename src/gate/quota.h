@@ -20,16 +20,19 @@ struct QuotaEntry {
   std::uint64_t bits = 0;
 
   static constexpr std::uint64_t kTimeMask = (std::uint64_t{1} << 40) - 1;
+  // And a second, by which clocks may differ.
+  static constexpr std::uint64_t kFarthest = (std::uint64_t{kLongestRefillSeconds} + 1) * 1'000'000;
 
   static constexpr QuotaEntry of(std::uint64_t mark, std::uint64_t time_us) noexcept {
     return {mark << 40 | (time_us & kTimeMask)};
   }
   [[nodiscard]] constexpr std::uint64_t mark() const noexcept { return bits >> 40; }
   // Microseconds from now until the time it is paid up to; 0 if that has passed. Times are kept in
-  // a circle of 12 days: what lies more than half of it ahead is past.
+  // a circle of 12.7 days. Nothing is paid further ahead than the longest burst takes to come back,
+  // so what seems to be lies behind; and before it comes round, the sweep has emptied its place.
   [[nodiscard]] constexpr std::uint64_t ahead_of(std::uint64_t now_us) const noexcept {
     const std::uint64_t ahead = (bits - now_us) & kTimeMask;
-    return ahead > kTimeMask / 2 ? 0 : ahead;
+    return ahead > kFarthest ? 0 : ahead;
   }
 };
 
@@ -123,6 +126,21 @@ void BasicGate<Sync>::return_to_quota(std::uint64_t key) noexcept {
     const auto next = detail::QuotaEntry::of(mark, seen.bits - interval);
     if (cell->compare_exchange_strong(seen.bits, next.bits, std::memory_order_relaxed)) {
       return;
+    }
+  }
+}
+
+// Forgets those whose time has passed, a few at each tick: all within minutes, long before their
+// times come round again.
+template <class Sync>
+void BasicGate<Sync>::sweep_quota(Instant now) noexcept {
+  constexpr std::uint32_t kAtOnce = 64;
+  const std::uint64_t now_us = quota_time(now);
+  for (std::uint32_t i = 0; i < std::min(kAtOnce, capacity_.quota_keys); ++i) {
+    QuotaCell& cell = quota_cells_[guarded().quota_swept++ & (capacity_.quota_keys - 1)];
+    std::uint64_t seen = cell.load(std::memory_order_relaxed);
+    if (seen != 0 && detail::QuotaEntry{seen}.ahead_of(now_us) == 0) {
+      cell.compare_exchange_strong(seen, 0, std::memory_order_relaxed);
     }
   }
 }

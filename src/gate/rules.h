@@ -112,8 +112,7 @@ void BasicGate<Sync>::apply_quota(const QuotaPolicy& quota) noexcept {
   const std::uint64_t interval =
       quota.any() ? static_cast<std::uint64_t>(quota.per.ns) / quota.requests / 1000 : 0;
   published().quota_tolerance_us.store(interval * (quota.burst - 1), std::memory_order_relaxed);
-  published().quota_interval_us.store(static_cast<std::uint32_t>(interval),
-                                      std::memory_order_relaxed);
+  published().quota_interval_us.store(interval, std::memory_order_relaxed);
 }
 
 // Thresholds first, then the epoch: an offer that read an old threshold has read an old epoch too,

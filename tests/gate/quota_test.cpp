@@ -135,6 +135,46 @@ TEST(Quota, LetsTheNinthKeyOfAFullSetThrough) {
   EXPECT_EQ(admitted_of(box, me, key(9), 10), 1);
 }
 
+// Times are kept in a circle of 12.7 days. Whoever was quiet for a part of that, however large, has
+// its whole burst again, and no more.
+TEST(Quota, HoldsForAKeyThatWasQuietForDays) {
+  for (const std::int64_t hours : {1, 24, 100, 152, 153, 160, 200, 250, 300, 305, 306, 400, 700}) {
+    GateBox box(ten_a_second(5));
+    const Participant me = box.attach();
+    ASSERT_EQ(admitted_of(box, me, 7, 10), 5);
+    for (std::int64_t hour = 0; hour < hours; ++hour) {
+      box.pass(Duration::seconds(3600));
+      box.gate.tick(box.now);
+    }
+    EXPECT_EQ(admitted_of(box, me, 7, 10), 5) << hours << " h later";
+  }
+}
+
+TEST(Quota, HoldsWithoutAnyTickForAKeyThatWasQuietForAWeek) {
+  GateBox box(ten_a_second(5));
+  const Participant me = box.attach();
+  ASSERT_EQ(admitted_of(box, me, 7, 10), 5);
+  box.pass(Duration::seconds(7 * 86'400));
+  EXPECT_EQ(admitted_of(box, me, 7, 10), 5);
+}
+
+TEST(Quota, OfTheSlowestRateHoldsOverTheThreeDaysItTakesToComeBack) {
+  Policy policy = ten_a_second(3);
+  policy.quota.requests = 1;
+  policy.quota.per = Duration::seconds(86'400);
+  GateBox box(policy);
+  const Participant me = box.attach();
+  ASSERT_EQ(admitted_of(box, me, 7, 10), 3);
+  EXPECT_EQ(box.gate.offer(me, of_key(7), box.now).retry_after, kMaxRetryAfter);
+  int admitted = 0;
+  for (int hour = 1; hour <= 72; ++hour) {
+    box.pass(Duration::seconds(3600));
+    box.gate.tick(box.now);
+    admitted += admitted_of(box, me, 7, 1);
+  }
+  EXPECT_EQ(admitted, 3);
+}
+
 TEST(Quota, OfALargerBurstCanBeSetUnderLoad) {
   GateBox box(ten_a_second(1));
   const Participant me = box.attach();

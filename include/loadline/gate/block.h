@@ -194,7 +194,7 @@ struct alignas(128) Published {
   Atomic<std::uint32_t> exempt_limit;
   Atomic<std::uint32_t> retry_after;  // max:16 | min:16
   Atomic<std::uint32_t> return_stride;
-  Atomic<std::uint32_t> quota_interval_us;  // 0: no quota
+  Atomic<std::uint64_t> quota_interval_us;  // 0: no quota
   Atomic<std::uint64_t> quota_tolerance_us;
   Atomic<std::int64_t> wait_budget_ns;
   Atomic<std::int64_t> service_mean_ns;  // 0: not known
@@ -235,6 +235,7 @@ struct alignas(128) Guarded {
   std::uint64_t seen_services;
   std::uint64_t seen_service_ns;
   Instant estimated_at;
+  std::uint32_t quota_swept;  // of the quota's places, where the sweep goes on
   std::uint32_t granted_units;  // granted, not collected: in the word, in no participant's bracket
   Atomic<std::uint32_t> granted_heavy;  // of these, of a weight above 1
   bool audit_due;
