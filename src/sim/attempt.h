@@ -1,0 +1,84 @@
+// One attempt of a call, as long as anybody has to do with it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "loadline/decision.h"
+#include "loadline/time.h"
+
+namespace loadline::sim {
+
+struct Attempt {
+  Instant called{};                     // when the call's first attempt was made
+  Instant offered{};                    // when this one was
+  Instant deadline = Instant::never();  // when its caller loses patience
+  Instant told = Instant::never();      // what the gate knows of that
+  Instant started = Instant::never();   // when the door let it through
+  Duration work{};
+  std::uint64_t number = 0;  // of the call in its population
+  std::uint64_t tenant = 0;  // 0: none
+  std::uint32_t cost = 1;
+  std::uint32_t attempt = 1;  // 1 is the first
+  std::uint8_t population = 0;
+  std::uint8_t importance = 0;
+  std::uint8_t group = Request::kNoGroup;
+  bool gone = false;  // its caller has left, and has done about it what he does
+};
+
+// Names an attempt while it lives; no two attempts of a run share one. Travels as the argument of
+// an event.
+struct AttemptId {
+  std::uint64_t bits = 0;
+
+  [[nodiscard]] std::uint32_t index() const noexcept { return static_cast<std::uint32_t>(bits); }
+};
+
+class Attempts {
+ public:
+  AttemptId add(const Attempt& attempt) {
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::uint32_t>(places_.size()));
+      places_.emplace_back();
+    }
+    const std::uint32_t index = free_.back();
+    free_.pop_back();
+    places_[index].attempt = attempt;
+    places_[index].lives = true;
+    return {std::uint64_t{places_[index].generation} << 32 | index};
+  }
+
+  void remove(AttemptId id) {
+    Place& place = places_[id.index()];
+    place.lives = false;
+    ++place.generation;
+    free_.push_back(id.index());
+  }
+
+  [[nodiscard]] bool lives(AttemptId id) const noexcept {
+    return places_[id.index()].lives && places_[id.index()].generation == id.bits >> 32;
+  }
+
+  [[nodiscard]] Attempt& operator[](AttemptId id) noexcept { return places_[id.index()].attempt; }
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const Place& place : places_) {
+      if (place.lives) {
+        visit(place.attempt);
+      }
+    }
+  }
+
+ private:
+  struct Place {
+    Attempt attempt;
+    std::uint32_t generation = 0;
+    bool lives = false;
+  };
+
+  std::vector<Place> places_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace loadline::sim

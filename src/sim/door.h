@@ -1,0 +1,76 @@
+// What stands between the callers and the server. The simulator has no admission logic of its own:
+// its doors are an open one and one with the real gate in it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "loadline/decision.h"
+#include "sim/attempt.h"
+#include "sim/event_loop.h"
+
+namespace loadline::sim {
+
+// The world as a door sees it.
+class Site {
+ public:
+  virtual EventLoop& loop() noexcept = 0;
+  virtual Attempt& attempt(AttemptId id) noexcept = 0;
+  virtual bool lives(AttemptId id) const noexcept = 0;
+  // Hands an attempt to the server.
+  virtual void start(AttemptId id) = 0;
+  // Sends the caller the server's answer; the attempt is over.
+  virtual void answer(AttemptId id) = 0;
+  // Tells its caller no; the attempt is over. `retry_after` in seconds, 0: nothing said.
+  virtual void refuse(AttemptId id, Reason reason, std::uint16_t retry_after) = 0;
+  // A caller who had left has been forgotten without having been started; the attempt is over.
+  virtual void forget(AttemptId id) = 0;
+
+ protected:
+  ~Site() = default;
+};
+
+// What is seen of a door while a run goes on.
+struct Watch {
+  std::uint64_t idle_beside_waiter =
+      0;                        // events after which a slot was idle beside a waiter for it
+  std::uint64_t passed = 0;     // starts while a more important one waited that fitted
+  std::uint64_t miscounts = 0;  // events after which the door's own count disagreed
+  std::uint32_t peak_in_flight = 0;
+  std::uint32_t peak_waiting = 0;
+};
+
+class Door {
+ public:
+  virtual ~Door() = default;
+  Door() = default;
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+
+  virtual void arrive(AttemptId id) = 0;
+  // The caller of one who has not been started has gone.
+  virtual void leave(AttemptId id) = 0;
+  // The server has finished one that was started: the answer is ready.
+  virtual void finished(AttemptId id) = 0;
+  // Called behind each event.
+  virtual void look() {}
+
+  [[nodiscard]] const Watch& watch() const noexcept { return watch_; }
+
+ protected:
+  Watch watch_;
+};
+
+// Lets everybody through.
+class OpenDoor final : public Door {
+ public:
+  explicit OpenDoor(Site& site) : site_(site) {}
+  void arrive(AttemptId id) override { site_.start(id); }
+  void leave(AttemptId) override {}
+  void finished(AttemptId id) override { site_.answer(id); }
+
+ private:
+  Site& site_;
+};
+
+}  // namespace loadline::sim

@@ -1,0 +1,230 @@
+#include "sim/gate_door.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "sim/random.h"
+
+namespace loadline::sim {
+namespace {
+
+constexpr std::size_t kAlignment = 128;
+constexpr Duration kTick = Duration::millis(10);
+constexpr std::uint64_t kGateStream = 0x67617465;  // apart from all populations
+
+std::size_t block_bytes(Capacity capacity) {
+  return (Gate::bytes_for(capacity) + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+Capacity capacity_of(const GateModel& model) {
+  const std::uint32_t tickets = Capacity::kSpareTickets + model.queue_room;
+  return Capacity{.participants = 1, .tickets = tickets}.for_tables(model.policy);
+}
+
+}  // namespace
+
+GateDoor::GateDoor(const GateModel& model, std::uint64_t seed, Site& site)
+    : model_(model),
+      site_(site),
+      bytes_(block_bytes(capacity_of(model))),
+      memory_(std::aligned_alloc(kAlignment, bytes_), &std::free),
+      tickets_(capacity_of(model).tickets) {
+  Policy policy = model.policy;
+  policy.seed = Draws(seed, kGateStream, 0).bits();
+  if (const PolicyError error = validate(policy); error.refused()) {
+    throw std::invalid_argument(std::string("policy: ") + error.text.data());
+  }
+  const Instant now = site.loop().now();
+  const auto error = Gate::create(memory_.get(), bytes_, capacity_of(model), policy, now, gate_);
+  if (error != Gate::OpenError::none) {
+    throw std::invalid_argument("the policy's queue does not fit into queue_room");
+  }
+  me_ = gate_.attach(0, now);
+  for (const auto& change : model.limits) {
+    site.loop().at<&GateDoor::set_limit>(change.from, *this, change.value);
+  }
+  tick(0);
+}
+
+// A seat is a robust mutex that the system keeps a list of: it must be left before its memory goes.
+GateDoor::~GateDoor() {
+  gate_.detach(me_, site_.loop().now());
+}
+
+template <auto Method>
+void GateDoor::serve(std::uint64_t argument) {
+  const Instant now = site_.loop().now();
+  if (model_.stopped.at(now)) {
+    site_.loop().at<Method>(model_.stopped.next_change(now), *this, argument);
+  } else {
+    (this->*Method)(argument);
+  }
+}
+
+GateDoor::Held& GateDoor::held(AttemptId id) {
+  if (id.index() >= held_.size()) {
+    held_.resize(id.index() + 1);
+  }
+  return held_[id.index()];
+}
+
+void GateDoor::offer(std::uint64_t id) {
+  const Attempt& attempt = site_.attempt({id});
+  Request request;
+  request.importance = attempt.importance;
+  request.cost = attempt.cost;
+  request.deadline = attempt.told;
+  request.group = attempt.group;
+  if (attempt.tenant != 0) {
+    request.tenant = hash_key(std::to_string(attempt.tenant));
+  }
+  Offer answer = gate_.offer(me_, request, site_.loop().now());
+  switch (answer.kind) {
+    case Offer::Kind::admit:
+      begin({id}, answer.permit);
+      break;
+    case Offer::Kind::wait:
+      wait({id}, answer);
+      break;
+    case Offer::Kind::reject:
+      site_.refuse({id}, answer.reason, answer.retry_after);
+      break;
+  }
+  heed(answer.signals);
+}
+
+void GateDoor::begin(AttemptId id, Permit& permit) {
+  units_ += permit.cost();
+  Held& here = held(id);
+  here.state = Held::State::working;
+  here.permit = std::move(permit);
+  if (light_waits_above(here.permit.importance())) {
+    ++watch_.passed;
+  }
+  site_.start(id);
+}
+
+void GateDoor::wait(AttemptId id, const Offer& offer) {
+  Held& here = held(id);
+  here.state = Held::State::waiting;
+  here.ticket = offer.ticket;
+  tickets_[offer.ticket.index] = id;
+  const Attempt& attempt = site_.attempt(id);
+  ++(attempt.cost == 1 ? light_waiting_ : heavy_waiting_)[attempt.importance];
+  ++waiting_;
+  watch_.peak_waiting = std::max(watch_.peak_waiting, waiting_);
+  site_.loop().at<&GateDoor::due>(offer.start_by, *this, id.bits);
+}
+
+void GateDoor::stop_waiting(AttemptId id) {
+  held(id).state = Held::State::none;
+  const Attempt& attempt = site_.attempt(id);
+  --(attempt.cost == 1 ? light_waiting_ : heavy_waiting_)[attempt.importance];
+  --waiting_;
+}
+
+void GateDoor::cancel(std::uint64_t id) {
+  if (!site_.lives({id}) || held({id}).state != Held::State::waiting) {
+    return;  // it has been decided since
+  }
+  const Ticket ticket = held({id}).ticket;
+  stop_waiting({id});
+  const Signals signals = gate_.cancel(me_, ticket, site_.loop().now());
+  site_.forget({id});
+  heed(signals);
+}
+
+void GateDoor::release(std::uint64_t id) {
+  Held& here = held({id});
+  here.state = Held::State::none;
+  units_ -= here.permit.cost();
+  const Outcome outcome = model_.tells_service_times ? Outcome::success : Outcome::ignored;
+  const Signals signals = gate_.release(me_, here.permit, outcome, site_.loop().now());
+  site_.answer({id});
+  heed(signals);
+}
+
+void GateDoor::settle(std::uint64_t id) {
+  if (!site_.lives({id}) || held({id}).state != Held::State::waiting) {
+    return;
+  }
+  Signals signals;
+  Settled settled = gate_.settle(me_, held({id}).ticket, site_.loop().now(), signals);
+  if (settled.kind == Settled::Kind::waiting) {
+    throw std::logic_error("a ticket past its start_by still waits");
+  }
+  stop_waiting({id});
+  conclude({id}, settled);
+  heed(signals);
+}
+
+void GateDoor::tick(std::uint64_t) {
+  const Instant now = site_.loop().now();
+  if (!model_.stopped.at(now)) {
+    heed(gate_.tick(now));
+  }
+  site_.loop().at<&GateDoor::tick>(now + kTick, *this);
+}
+
+void GateDoor::set_limit(std::uint64_t limit) {
+  Signals signals;
+  gate_.set_limit(static_cast<std::uint32_t>(limit), site_.loop().now(), signals);
+  heed(signals);
+}
+
+void GateDoor::conclude(AttemptId id, Settled& settled) {
+  if (settled.kind == Settled::Kind::admit) {
+    begin(id, settled.permit);
+  } else {
+    site_.refuse(id, settled.reason, settled.retry_after);
+  }
+}
+
+// What was decided together is taken off the account together: otherwise one who starts would seem
+// to pass another who starts in the same breath.
+void GateDoor::heed(Signals signals) {
+  std::array<Settled, 64> decided;
+  while (signals.any()) {
+    signals = {};
+    std::size_t count = decided.size();
+    while (count == decided.size()) {
+      count = gate_.collect(me_, decided, site_.loop().now(), signals);
+      std::array<AttemptId, 64> ids;
+      for (std::size_t i = 0; i < count; ++i) {
+        ids[i] = tickets_[decided[i].ticket.index];
+        stop_waiting(ids[i]);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        conclude(ids[i], decided[i]);
+      }
+    }
+  }
+}
+
+bool GateDoor::light_waits_above(std::uint32_t importance) const noexcept {
+  return std::any_of(light_waiting_.begin(), light_waiting_.begin() + importance,
+                     [](std::uint32_t n) { return n != 0; });
+}
+
+// A heavy head that does not fit is passed by nobody of its class or below, so light ones count as
+// kept from an idle slot only where no heavy one of their class or above waits.
+void GateDoor::look() {
+  const std::uint32_t in_flight = gate_.in_flight();
+  watch_.peak_in_flight = std::max(watch_.peak_in_flight, in_flight);
+  if (in_flight != units_) {
+    ++watch_.miscounts;
+  }
+  if (waiting_ == 0 || in_flight >= gate_.limit()) {
+    return;
+  }
+  for (std::uint32_t c = 0; c < kMaxClasses && heavy_waiting_[c] == 0; ++c) {
+    if (light_waiting_[c] != 0) {
+      ++watch_.idle_beside_waiter;
+      return;
+    }
+  }
+}
+
+}  // namespace loadline::sim

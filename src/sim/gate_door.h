@@ -1,0 +1,88 @@
+// The door with the real gate in it: what a host does, in virtual time. One event loop, hence one
+// participant: it collects as soon as it is signalled, settles a ticket when its time has come, and
+// ticks every 10 ms.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "loadline/gate.h"
+#include "sim/door.h"
+#include "sim/steps.h"
+
+namespace loadline::sim {
+
+struct GateModel {
+  Policy policy;
+  std::uint32_t queue_room = 1024;  // places in the block; the policy's queue must fit
+  // The limit from these moments on, where it is not the policy's: an oracle turns it by hand.
+  std::vector<Steps<std::uint32_t>::Change> limits;
+  // While this is true the host does nothing at all, as a stopped process does; what it should have
+  // done is done at once when it goes on.
+  Steps<bool> stopped = false;
+  // Whether the gate learns how long the work took. Without it the gate predicts nothing.
+  bool tells_service_times = true;
+};
+
+class GateDoor final : public Door {
+ public:
+  GateDoor(const GateModel& model, std::uint64_t seed, Site& site);
+  ~GateDoor() override;
+  GateDoor(const GateDoor&) = delete;
+  GateDoor& operator=(const GateDoor&) = delete;
+
+  void arrive(AttemptId id) override { serve<&GateDoor::offer>(id.bits); }
+  void leave(AttemptId id) override { serve<&GateDoor::cancel>(id.bits); }
+  void finished(AttemptId id) override { serve<&GateDoor::release>(id.bits); }
+  void look() override;
+
+  [[nodiscard]] Snapshot snapshot() const noexcept { return gate_.snapshot(); }
+
+ private:
+  // What a place of the attempts' table has to do with the gate.
+  struct Held {
+    enum class State : std::uint8_t { none, waiting, working };
+    State state = State::none;
+    Permit permit;
+    Ticket ticket;
+  };
+
+  template <auto Method>
+  void serve(std::uint64_t argument);
+
+  void offer(std::uint64_t id);
+  void cancel(std::uint64_t id);
+  void release(std::uint64_t id);
+  void due(std::uint64_t id) { serve<&GateDoor::settle>(id); }
+  void settle(std::uint64_t id);
+  void tick(std::uint64_t);
+  void set_limit(std::uint64_t limit);
+
+  void begin(AttemptId id, Permit& permit);
+  void wait(AttemptId id, const Offer& offer);
+  void stop_waiting(AttemptId id);
+  void conclude(AttemptId id, Settled& settled);
+  void heed(Signals signals);
+  [[nodiscard]] bool light_waits_above(std::uint32_t importance) const noexcept;
+  [[nodiscard]] Held& held(AttemptId id);
+
+  const GateModel& model_;
+  Site& site_;
+  std::size_t bytes_;
+  std::unique_ptr<void, decltype(&std::free)> memory_;
+  Gate gate_;
+  Participant me_;
+  std::vector<Held> held_;          // by the attempt's index
+  std::vector<AttemptId> tickets_;  // who waits on a ticket, by the ticket's index
+
+  // The door's own account, for look(): never asked before a decision.
+  std::uint32_t units_ = 0;
+  std::uint32_t waiting_ = 0;
+  std::array<std::uint32_t, kMaxClasses> light_waiting_{};  // of cost 1
+  std::array<std::uint32_t, kMaxClasses> heavy_waiting_{};
+};
+
+}  // namespace loadline::sim

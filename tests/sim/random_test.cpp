@@ -1,0 +1,88 @@
+#include "sim/random.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sim/distribution.h"
+#include "sim/seconds.h"
+#include "statistics.h"
+
+namespace loadline::sim::test {
+namespace {
+
+constexpr std::uint64_t kDraws = 200'000;
+
+struct Moments {
+  Estimate mean;
+  Estimate cv;
+};
+
+Moments moments_of(const Distribution& distribution) {
+  std::vector<double> means;
+  std::vector<double> cvs;
+  for (std::uint64_t seed = 1; seed <= kReplications; ++seed) {
+    double sum = 0;
+    double squares = 0;
+    for (std::uint64_t i = 0; i < kDraws; ++i) {
+      Draws draws(seed, 0, i);
+      const double x = seconds(distribution.draw(draws));
+      sum += x;
+      squares += x * x;
+    }
+    const double mean = sum / kDraws;
+    means.push_back(mean);
+    cvs.push_back(std::sqrt(squares / kDraws - mean * mean) / mean);
+  }
+  return {estimate_of(means), estimate_of(cvs)};
+}
+
+TEST(Random, BelongsToSeedStreamAndNumberAlone) {
+  EXPECT_EQ(Draws(1, 2, 3).bits(), Draws(1, 2, 3).bits());
+  EXPECT_NE(Draws(1, 2, 3).bits(), Draws(2, 2, 3).bits());
+  EXPECT_NE(Draws(1, 2, 3).bits(), Draws(1, 3, 3).bits());
+  EXPECT_NE(Draws(1, 2, 3).bits(), Draws(1, 2, 4).bits());
+}
+
+TEST(Random, UniformFillsTheUnitIntervalEvenly) {
+  std::vector<double> inside(10);
+  for (std::uint64_t i = 0; i < kDraws; ++i) {
+    const double u = Draws(1, 1, i).uniform();
+    ASSERT_GT(u, 0);
+    ASSERT_LT(u, 1);
+    ++inside[static_cast<std::size_t>(u * 10)];
+  }
+  // Pearson's chi-square with 9 degrees of freedom: above 27.9 once in a thousand.
+  double chi_square = 0;
+  for (const double n : inside) {
+    chi_square += (n - kDraws / 10.0) * (n - kDraws / 10.0) / (kDraws / 10.0);
+  }
+  EXPECT_LT(chi_square, 27.9);
+}
+
+TEST(Distributions, HaveTheMeanAndCvTheyAreAskedFor) {
+  const Duration mean = Duration::millis(10);
+  const struct {
+    Distribution distribution;
+    double mean;
+    double cv;
+  } cases[] = {
+      {Distribution::exponential(mean), 0.01, 1},
+      {Distribution::lognormal(mean, 1), 0.01, 1},
+      {Distribution::lognormal(mean, 0.5), 0.01, 0.5},
+      // 0.95 * 2 + 0.05 * 200 = 11.9 ms; variance 0.95 * 0.05 * 198^2
+      {Distribution::bimodal(Duration::millis(2), Duration::millis(200), 0.05), 0.0119,
+       std::sqrt(0.95 * 0.05) * 198 / 11.9},
+      // cv^2 = 1 / (shape * (shape - 2))
+      {Distribution::pareto(mean, 6), 0.01, 1 / std::sqrt(24.0)},
+  };
+  for (const auto& c : cases) {
+    const Moments simulated = moments_of(c.distribution);
+    expect_agrees(simulated.mean, c.mean, 0.004);
+    expect_agrees(simulated.cv, c.cv, 0.005);
+    EXPECT_NEAR(seconds(c.distribution.mean()), c.mean, 1e-9);
+  }
+}
+
+}  // namespace
+}  // namespace loadline::sim::test
