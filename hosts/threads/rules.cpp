@@ -1,0 +1,78 @@
+// What a Doorkeeper is told to do, and what it says about itself.
+#include <cstdio>
+
+#include "engine.h"
+
+namespace loadline::threads {
+namespace {
+
+template <class... Values>
+PolicyError refuse(const char* field, const char* format, Values... values) noexcept {
+  PolicyError error;
+  error.field = field;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg): bounded, and the text is a plain array.
+  std::snprintf(error.text.data(), error.text.size(), format, values...);
+  return error;
+}
+
+}  // namespace
+
+Request Engine::request(Duration patience) const noexcept {
+  Request request;
+  request.importance = default_class_.load(std::memory_order_relaxed);
+  if (patience != Duration::max()) {
+    request.deadline = now() + patience;
+  }
+  return request;
+}
+
+PolicyError Engine::reconfigure(const Policy& policy) noexcept {
+  if (const PolicyError error = validate(policy); error.refused()) {
+    return error;
+  }
+  bool same = policy.class_count == classes_.class_count;
+  for (std::uint32_t i = 0; same && i < policy.class_count; ++i) {
+    same = policy.classes[i].name_view() == classes_.classes[i].name_view();
+  }
+  if (!same) {
+    return refuse("classes", "the classes of an open gate keep their names, number and order");
+  }
+  const std::uint32_t room = gate_.capacity().tickets - Capacity::kSpareTickets;
+  if (policy.queue.kind == QueueSize::Kind::fixed && policy.queue.entries > room) {
+    return refuse("queue", "queue %u: this gate was opened with room for %u", policy.queue.entries,
+                  room);
+  }
+  Signals ready;
+  if (!gate_.reconfigure(policy, now(), ready)) {
+    return refuse("system", "the gate did not answer in time; nothing was changed");
+  }
+  default_class_.store(policy.default_class, std::memory_order_relaxed);
+  retry_after_.store(policy.retry_after_min, std::memory_order_relaxed);
+  visit(ready);
+  return {};
+}
+
+bool Engine::set_limit(std::uint32_t limit) noexcept {
+  Signals ready;
+  const bool set = gate_.set_limit(limit, now(), ready);
+  visit(ready);
+  return set;
+}
+
+void Engine::set_mode(Mode mode) noexcept {
+  visit(gate_.set_mode(mode, now()));
+}
+
+void Engine::set_draining(bool draining) noexcept {
+  visit(gate_.set_draining(draining, now()));
+}
+
+Snapshot Engine::snapshot() const noexcept {
+  return {.gate = gate_.snapshot(),
+          .busy = busy_.load(std::memory_order_relaxed),
+          .leases_expired = leases_expired_.load(std::memory_order_relaxed),
+          .returned_late = returned_late_.load(std::memory_order_relaxed),
+          .unleased = unleased_.load(std::memory_order_relaxed)};
+}
+
+}  // namespace loadline::threads
