@@ -8,7 +8,7 @@ namespace loadline::threads {
 namespace {
 
 constexpr Duration kShortestLease = Duration::millis(100);
-constexpr Duration kLongestLease = Duration::seconds(24 * 3600);
+constexpr Duration kLongestLease = Duration::seconds(86'400);
 
 PolicyError refuse(const char* field, const char* text) noexcept {
   PolicyError error;

@@ -218,6 +218,7 @@ Offer Engine::offer(const Request& request, Waiter& waiter) noexcept {
   }
   if (lane->closed) {
     leave(*lane, {});
+    after_close_.fetch_add(1, std::memory_order_relaxed);
     return refusal(Reason::draining);
   }
   Offer answer = gate_.offer(lane->seat, asked, clock_.now());

@@ -65,7 +65,6 @@ class Engine {
   [[nodiscard]] Snapshot snapshot() const noexcept;
 
  private:
-  friend struct std::default_delete<Engine>;
   ~Engine() = default;
 
   using Leases = LeaseBook<Lent>;
@@ -124,6 +123,7 @@ class Engine {
   Instant next_lease_round_{};
 
   std::atomic<std::uint64_t> busy_{0};
+  std::atomic<std::uint64_t> after_close_{0};
   std::atomic<std::uint64_t> leases_expired_{0};
   std::atomic<std::uint64_t> returned_late_{0};
   std::atomic<std::uint64_t> unleased_{0};

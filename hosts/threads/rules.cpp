@@ -70,6 +70,7 @@ void Engine::set_draining(bool draining) noexcept {
 Snapshot Engine::snapshot() const noexcept {
   return {.gate = gate_.snapshot(),
           .busy = busy_.load(std::memory_order_relaxed),
+          .after_close = after_close_.load(std::memory_order_relaxed),
           .leases_expired = leases_expired_.load(std::memory_order_relaxed),
           .returned_late = returned_late_.load(std::memory_order_relaxed),
           .unleased = unleased_.load(std::memory_order_relaxed)};

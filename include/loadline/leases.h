@@ -72,9 +72,9 @@ class LeaseBook {
   class alignas(64) Entry {
     friend class LeaseBook;
     // {generation:32, state:32}: both change together or not at all.
-    std::atomic<std::uint64_t> word{0};
-    std::atomic<std::int64_t> due{0};  // read by the clock before the entry is its own
-    Overdue lent{};                    // of whoever has made the state `moving`
+    std::atomic<std::uint64_t> word_{0};
+    std::atomic<std::int64_t> due_{0};  // read by the clock before the entry is its own
+    Overdue lent_{};                    // of whoever has made the state `moving`
   };
 
   // `entries` must outlive the book, and be used by it alone. Twice as many as are lent at once, so
@@ -89,18 +89,18 @@ class LeaseBook {
     for (std::size_t i = 0; i < tries; ++i) {
       const auto index = static_cast<std::uint32_t>((hint + i) % entries_.size());
       Entry& entry = entries_[index];
-      Word free{entry.word.load(std::memory_order_relaxed)};
+      Word free{entry.word_.load(std::memory_order_relaxed)};
       if (free.state() != State::free ||
-          !entry.word.compare_exchange_strong(free.bits, free.with(State::moving).bits,
-                                              std::memory_order_acquire,
-                                              std::memory_order_relaxed)) {
+          !entry.word_.compare_exchange_strong(free.bits, free.with(State::moving).bits,
+                                               std::memory_order_acquire,
+                                               std::memory_order_relaxed)) {
         continue;
       }
-      entry.lent.held = std::move(held);
-      entry.lent.name = name;
-      entry.lent.since = now;
-      entry.due.store(due.ns, std::memory_order_relaxed);
-      entry.word.store(free.with(State::lent).bits, std::memory_order_release);
+      entry.lent_.held = std::move(held);
+      entry.lent_.name = name;
+      entry.lent_.since = now;
+      entry.due_.store(due.ns, std::memory_order_relaxed);
+      entry.word_.store(free.with(State::lent).bits, std::memory_order_release);
       return {index, free.generation()};
     }
     return {};
@@ -111,7 +111,7 @@ class LeaseBook {
     if (lease.index >= entries_.size() || !seize(lease.index, lease.generation)) {
       return std::nullopt;
     }
-    std::optional<Held> held(std::move(entries_[lease.index].lent.held));
+    std::optional<Held> held(std::move(entries_[lease.index].lent_.held));
     set_free(lease.index, lease.generation);
     return held;
   }
@@ -119,7 +119,7 @@ class LeaseBook {
   // Has it been taken back, by whomever? A look without effect.
   [[nodiscard]] bool over(Lease lease) const noexcept {
     return lease.index >= entries_.size() ||
-           entries_[lease.index].word.load(std::memory_order_acquire) !=
+           entries_[lease.index].word_.load(std::memory_order_acquire) !=
                Word::of(lease.generation, State::lent).bits;
   }
 
@@ -131,14 +131,14 @@ class LeaseBook {
     std::size_t found = 0;
     for (std::uint32_t index = 0; index < entries_.size(); ++index) {
       Entry& entry = entries_[index];
-      const Word word{entry.word.load(std::memory_order_acquire)};
+      const Word word{entry.word_.load(std::memory_order_acquire)};
       // Should the entry have been given back and lent anew between these two reads, the due time
       // is the new one's, the generation the old one's, and seizing it fails.
-      if (word.state() != State::lent || now.ns < entry.due.load(std::memory_order_relaxed) ||
+      if (word.state() != State::lent || now.ns < entry.due_.load(std::memory_order_relaxed) ||
           !seize(index, word.generation())) {
         continue;
       }
-      Overdue overdue(std::move(entry.lent));
+      Overdue overdue(std::move(entry.lent_));
       set_free(index, word.generation());
       ++found;
       each(std::move(overdue));
@@ -175,14 +175,14 @@ class LeaseBook {
   // The one step that decides between the holder and the clock.
   bool seize(std::uint32_t index, std::uint32_t generation) noexcept {
     std::uint64_t lent = Word::of(generation, State::lent).bits;
-    return entries_[index].word.compare_exchange_strong(
+    return entries_[index].word_.compare_exchange_strong(
         lent, Word::of(generation, State::moving).bits, std::memory_order_acq_rel,
         std::memory_order_relaxed);
   }
 
   void set_free(std::uint32_t index, std::uint32_t generation) noexcept {
-    entries_[index].word.store(Word::of(generation + 1, State::free).bits,
-                               std::memory_order_release);
+    entries_[index].word_.store(Word::of(generation + 1, State::free).bits,
+                                std::memory_order_release);
   }
 
   std::span<Entry> entries_;

@@ -47,6 +47,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* NOLINTBEGIN(modernize-use-using, readability-identifier-naming): this is C */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -268,5 +270,7 @@ LOADLINE_API const char* loadline_reason_name(uint32_t index);
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+
+/* NOLINTEND(modernize-use-using, readability-identifier-naming) */
 
 #endif /* LOADLINE_LOADLINE_H_ */

@@ -196,6 +196,7 @@ template <class Function>
 class CallbackOf final : public Callback {
  public:
   explicit CallbackOf(Function function) : function_(std::move(function)) {}
+  // NOLINTNEXTLINE(bugprone-exception-escape): that one which throws ends the program is said
   void call(Answer answer) noexcept override { std::move(function_)(std::move(answer)); }
 
  private:
@@ -208,7 +209,10 @@ class CallbackOf final : public Callback {
 struct Snapshot {
   loadline::Snapshot gate;
 
-  std::uint64_t busy = 0;            // rejected as `busy` without the gate: every lane was taken
+  // Rejections that the gate itself did not see.
+  std::uint64_t busy = 0;         // as `busy`: every lane to it was taken
+  std::uint64_t after_close = 0;  // as `draining`, after close()
+
   std::uint64_t leases_expired = 0;  // permits taken back
   std::uint64_t returned_late = 0;   // ... of these, given back since by their holders
   std::uint64_t unleased = 0;        // permits without a lease, since the book was full
@@ -273,13 +277,11 @@ class Doorkeeper {
   //   });
   //
   // Throws std::bad_alloc, before anything has happened, if there is no memory for the callback.
-  template <class Function>
-  requires std::invocable<Function&&, Answer> Waiting async_acquire(const Request& request,
-                                                                    Function callback,
-                                                                    std::stop_token caller = {},
-                                                                    std::string_view name = {}) {
+  template <std::invocable<Answer> Function>
+  Waiting async_acquire(const Request& request, Function callback,
+                        const std::stop_token& caller = {}, std::string_view name = {}) {
     return start(request, std::make_unique<detail::CallbackOf<Function>>(std::move(callback)),
-                 std::move(caller), name);
+                 caller, name);
   }
 
   // ---- Keeping -------------------------------------------------------------------------------

@@ -114,6 +114,7 @@ loadline_gate* open(const loadline_policy& given, char* error, size_t error_size
 using namespace loadline::capi;
 using loadline::Mode;
 using loadline::Outcome;
+using loadline::Reason;
 
 uint32_t loadline_version(void) {
   return LOADLINE_VERSION_NUMBER;
@@ -265,7 +266,7 @@ int loadline_gate_numbers(const loadline_gate* gate, loadline_numbers* numbers) 
   out.limit = all.gate.limit;
   out.in_flight = all.gate.in_flight;
   out.waiting = all.gate.waiting;
-  out.rejected = all.busy;
+  out.rejected = all.busy + all.after_close;
   for (const loadline::Snapshot::Class& c : all.gate.classes) {
     out.admitted += c.admitted;
     out.cancelled += c.cancelled;
@@ -284,15 +285,22 @@ uint64_t loadline_gate_rejected(const loadline_gate* gate, int importance, const
   if (gate == nullptr || reason == nullptr) {
     return 0;
   }
-  const loadline::Snapshot all = gate->door.snapshot().gate;
+  const loadline::threads::Snapshot all = gate->door.snapshot();
   std::uint64_t count = 0;
   for (std::uint32_t r = 0; r < loadline::kReasons; ++r) {
-    for (int c = 0; c < static_cast<int>(all.class_count); ++c) {
-      if ((importance == -1 || importance == c) &&
-          loadline::name(static_cast<loadline::Reason>(r)) == reason) {
-        count += all.classes[c].rejected[r];
-      }
+    if (loadline::name(static_cast<loadline::Reason>(r)) != reason) {
+      continue;
     }
+    for (int c = 0; c < static_cast<int>(all.gate.class_count); ++c) {
+      count += importance == -1 || importance == c ? all.gate.classes[c].rejected[r] : 0;
+    }
+  }
+  // What the gate did not see has no class.
+  if (importance == -1 && reason == loadline::name(Reason::busy)) {
+    count += all.busy;
+  }
+  if (importance == -1 && reason == loadline::name(Reason::draining)) {
+    count += all.after_close;
   }
   return count;
 }

@@ -268,6 +268,10 @@ TEST_F(CAsk, ClosingTellsWhoWaits) {
   loadline_gate_close(gate.get());
   ASSERT_TRUE(within_ten_seconds([&] { return heard.times == 1; }));
   EXPECT_STREQ(heard.answer.reason, "draining");
+  loadline_answer answer = LOADLINE_ANSWER_INIT;
+  loadline_acquire(gate.get(), nullptr, &answer);
+  EXPECT_EQ(loadline_gate_rejected(gate.get(), -1, "draining"), 1U);
+  EXPECT_EQ(numbers().rejected, 1U);
 }
 
 TEST_F(CAsk, IsSteered) {

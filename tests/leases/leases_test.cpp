@@ -100,7 +100,7 @@ TEST(LeaseRace, HolderAndClockNeverBothHaveIt) {
   };
   std::array<LeaseBook<Thing>::Entry, 8> entries;
   LeaseBook<Thing> book(entries);
-  std::vector<std::atomic<int>> returned(kThreads * kRounds);
+  std::vector<std::atomic<int>> returned(std::size_t{kThreads} * kRounds);
   std::atomic<int> lent{0};
   std::atomic<int> working{kThreads};
   std::atomic<std::uint64_t> by_holder{0};

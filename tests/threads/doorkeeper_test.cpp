@@ -179,10 +179,10 @@ TEST(Permits, KnowWhenTheCallerHasLeft) {
 }
 
 TEST(Permits, OutliveTheirDoorkeeper) {
+  HandClock clock;
   Permit first;
   Permit second;
   Permit expired;
-  HandClock clock;
   {
     Opened opened =
         Doorkeeper::open(policy_of(3), {.lease = Duration::seconds(1), .clock = &clock});
@@ -289,6 +289,7 @@ TEST_F(Acquire, ClosingRefusesWhoWaitsAndWhoComes) {
   EXPECT_EQ(answer.get().rejection.reason, Reason::draining);
   box.door.set_mode(Mode::off);
   EXPECT_EQ(box.door.acquire(box.door.request()).rejection.reason, Reason::draining);
+  EXPECT_EQ(box.door.snapshot().after_close, 1U);
   holder.permit.succeed();
   EXPECT_EQ(box.door.snapshot().gate.in_flight, 0U);
 }
