@@ -84,6 +84,13 @@ Duration Permit::remaining() const noexcept {
 // ---- Rejection
 // -----------------------------------------------------------------------------------
 
+int Rejection::http_status() const noexcept {
+  if (is_deadline(reason)) {
+    return 504;
+  }
+  return reason == Reason::quota ? 429 : 503;
+}
+
 std::string_view Rejection::words() const noexcept {
   switch (reason) {
     case Reason::none:
@@ -101,7 +108,11 @@ std::string_view Rejection::words() const noexcept {
     case Reason::deadline_expired:
       return "Its deadline has passed.";
     case Reason::displaced:
-      return "It waited, and gave way to something more important.";
+      return "It waited, and gave way to something more important or more modest.";
+    case Reason::tenant_share:
+      return "Its tenant has more waiting than its fair share.";
+    case Reason::quota:
+      return "Its key asks more often than it may.";
     case Reason::draining:
       return "This instance is about to stop and takes no more work.";
     case Reason::busy:
@@ -158,6 +169,10 @@ Request Doorkeeper::request(Duration patience) const noexcept {
 
 int Doorkeeper::find_class(std::string_view name) const noexcept {
   return engine_->find_class(name);
+}
+
+int Doorkeeper::find_group(std::string_view name) const noexcept {
+  return engine_->find_group(name);
 }
 
 Instant Doorkeeper::now() const noexcept {

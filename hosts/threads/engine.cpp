@@ -42,7 +42,10 @@ Capacity capacity_for(const Policy& policy, std::uint32_t lanes) noexcept {
                                    ? policy.queue.entries
                                    : policy.limit * kPlacesPerSlot;
   const std::uint64_t places = std::clamp<std::uint64_t>(wanted, kFewestPlaces, kMaxQueue);
-  return {lanes, Capacity::kSpareTickets + static_cast<std::uint32_t>(places)};
+  const Capacity without_tables{
+      .participants = lanes,
+      .tickets = Capacity::kSpareTickets + static_cast<std::uint32_t>(places)};
+  return without_tables.for_tables(policy);
 }
 
 std::uint32_t leases_for(const Policy& policy, const Options& options) noexcept {
@@ -81,7 +84,7 @@ Engine::Engine(const Policy& policy, Options options)
     : own_clock_(options.clock == nullptr ? std::make_unique<SteadyClock>() : nullptr),
       clock_(options.clock == nullptr ? *own_clock_ : *options.clock),
       options_(std::move(options)),
-      classes_(policy),
+      names_(policy),
       default_class_(policy.default_class),
       retry_after_(policy.retry_after_min),
       lane_count_(lanes_for_this_machine()),
@@ -210,7 +213,7 @@ Offer Engine::refusal(Reason reason) const noexcept {
 // With Kind::wait, `waiter` is registered and may have been decided already.
 Offer Engine::offer(const Request& request, Waiter& waiter) noexcept {
   Request asked = request;
-  asked.importance = std::min<std::uint8_t>(asked.importance, classes_.class_count - 1);
+  asked.importance = std::min<std::uint8_t>(asked.importance, names_.class_count - 1);
   Lane* const lane = enter_any();
   if (lane == nullptr) {
     busy_.fetch_add(1, std::memory_order_relaxed);

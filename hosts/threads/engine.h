@@ -55,7 +55,10 @@ class Engine {
   [[nodiscard]] Request request(Duration patience) const noexcept;
   [[nodiscard]] Instant now() const noexcept { return clock_.now(); }
   [[nodiscard]] int find_class(std::string_view name) const noexcept {
-    return loadline::find_class(classes_, name);
+    return loadline::find_class(names_, name);
+  }
+  [[nodiscard]] int find_group(std::string_view name) const noexcept {
+    return loadline::find_group(names_, name);
   }
   PolicyError reconfigure(const Policy& policy) noexcept;
   bool set_limit(std::uint32_t limit) noexcept;
@@ -109,7 +112,7 @@ class Engine {
   const std::unique_ptr<const Clock> own_clock_;
   const Clock& clock_;
   const Options options_;
-  const Policy classes_;  // of this the names and their number, which stay
+  const Policy names_;  // of this the names of classes and groups, which stay
   std::atomic<std::uint8_t> default_class_;
   std::atomic<std::uint16_t> retry_after_;
 

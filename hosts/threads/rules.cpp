@@ -15,6 +15,16 @@ PolicyError refuse(const char* field, const char* format, Values... values) noex
   return error;
 }
 
+template <class Named>
+bool same_names(const Named& some, std::uint32_t count, const Named& others,
+                std::uint32_t other_count) noexcept {
+  bool same = count == other_count;
+  for (std::uint32_t i = 0; same && i < count; ++i) {
+    same = some[i].name_view() == others[i].name_view();
+  }
+  return same;
+}
+
 }  // namespace
 
 Request Engine::request(Duration patience) const noexcept {
@@ -30,14 +40,22 @@ PolicyError Engine::reconfigure(const Policy& policy) noexcept {
   if (const PolicyError error = validate(policy); error.refused()) {
     return error;
   }
-  bool same = policy.class_count == classes_.class_count;
-  for (std::uint32_t i = 0; same && i < policy.class_count; ++i) {
-    same = policy.classes[i].name_view() == classes_.classes[i].name_view();
-  }
-  if (!same) {
+  if (!same_names(policy.classes, policy.class_count, names_.classes, names_.class_count)) {
     return refuse("classes", "the classes of an open gate keep their names, number and order");
   }
-  const std::uint32_t room = gate_.capacity().tickets - Capacity::kSpareTickets;
+  if (!same_names(policy.groups, policy.group_count, names_.groups, names_.group_count)) {
+    return refuse("groups", "the groups of an open gate keep their names, number and order");
+  }
+  // The tables are made with the gate.
+  const Capacity has = gate_.capacity();
+  const Capacity wants = has.for_tables(policy);
+  if ((wants.tenant_buckets != 0) != (has.tenant_buckets != 0)) {
+    return refuse("tenants", "an open gate has tenants from the beginning or never");
+  }
+  if (wants.quota_keys != 0 && has.quota_keys == 0) {
+    return refuse("quota", "an open gate has a quota from the beginning or never");
+  }
+  const std::uint32_t room = has.tickets - Capacity::kSpareTickets;
   if (policy.queue.kind == QueueSize::Kind::fixed && policy.queue.entries > room) {
     return refuse("queue", "queue %u: this gate was opened with room for %u", policy.queue.entries,
                   room);

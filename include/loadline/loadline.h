@@ -79,11 +79,20 @@ LOADLINE_API loadline_policy* loadline_policy_new(void);
  *   limit          1 to 1000000: units of work in flight. Required.
  *   queue          auto, off, or 1 to 60000: how many may wait. Default auto.
  *   wait           1ms to 1h: the longest a request waits. Default 100ms.
- *   class          NAME or NAME:SHARE%: appends a class, the most important first; up to 8. Without
- *                  any: critical_plus, critical, sheddable_plus, sheddable.
- *   default_class  NAME: of a request that says nothing. Default critical, else the first.
- *   retry_after    MIN-MAX seconds, 1 to 3600: where Retry-After is drawn from. Default 1-4.
- *   lease          100ms to 24h, or off: a permit held longer is taken back. Default off.
+ *   discipline     adaptive, fifo or lifo: who starts next of a class. Default adaptive: first
+ * come, first served while the queue keeps emptying, the newest first once it stands. class NAME,
+ * NAME:SHARE% or NAME:SHARE%:GUARANTEE%: appends a class, the most important first; up to 8. It may
+ * fill so much of the limit, and gets at least so much of the starts. Without any: critical_plus,
+ * critical, sheddable_plus, sheddable. default_class  NAME: of a request that says nothing. Default
+ * critical, else the first. heavy_share    1% to 100%: what requests of a cost above 1 may hold
+ * together. Default 50%. tenants        off, or 1 to 100000: fair shares, for so many names told
+ * apart. Default off. group          NAME or NAME:COUNT: appends a group of tenants that together
+ * count as one, or as COUNT, up to 1000; up to 8 groups. quota          off, REQUESTS/TIME or
+ * REQUESTS/TIME:BURST, as 100/1s:20: how often a key may ask. Default off. quota_keys     1 to
+ * 1000000: how many keys are told apart. Default 10000. exempt         0 to 1000: how many exempt
+ * requests run beside the limit, for each of the gate's lanes, of which there are 8 to 64.
+ * Default 16. retry_after    MIN-MAX seconds, 1 to 3600: where return times are taken from. Default
+ * 1-32. lease          100ms to 24h, or off: a permit held longer is taken back. Default off.
  *
  * Times have a unit: ms, s, m or h. */
 LOADLINE_API int loadline_policy_set(loadline_policy* policy, const char* key, const char* value,
@@ -124,6 +133,8 @@ LOADLINE_API void loadline_gate_free(loadline_gate* gate);
 
 /* Index of the class so named, or -1 (also for null). The indices stay as they are. */
 LOADLINE_API int loadline_gate_class(const loadline_gate* gate, const char* name);
+/* The same for groups. */
+LOADLINE_API int loadline_gate_group(const loadline_gate* gate, const char* name);
 
 /* Changes the limit under load: 1 to 1000000. 1 if it was done, else 0 (also for null). What runs
  * is not revoked. */
@@ -161,16 +172,20 @@ LOADLINE_API void loadline_caller_free(loadline_caller* caller);
 
 /* What is asked. OWNERSHIP: the caller's; read during the call only. */
 typedef struct loadline_request {
-  uint32_t size;       /* sizeof(loadline_request) */
-  uint32_t cost;       /* units of work; 0 counts as 1 */
-  int32_t importance;  /* class index; -1: the default class; one too large: the least important */
-  uint32_t no_wait;    /* not 0: a permit at once, or a rejection */
-  int64_t patience_ns; /* nanoseconds until its answer is worthless; INT64_MAX: no deadline */
-  const char* name;    /* for the report of a lease that ran out; null: none; 31 bytes count */
+  uint32_t size;           /* sizeof(loadline_request) */
+  uint32_t cost;           /* units of work; 0 counts as 1 */
+  int32_t importance;      /* class index; -1: the default class; too large: the least important */
+  uint32_t no_wait;        /* not 0: a permit at once, or a rejection */
+  int64_t patience_ns;     /* nanoseconds until its answer is worthless; INT64_MAX: no deadline */
+  const char* name;        /* for the report of a lease that ran out; null: none; 31 bytes count */
   loadline_caller* caller; /* null: one who does not leave */
+  const char* tenant;      /* whose share it takes; null or "": nobody's */
+  const char* quota;       /* the key that its quota counts; null or "": no quota */
+  int32_t group;           /* of the tenant; -1, or one that is not there: none */
+  uint32_t exempt;         /* not 0: beside the limit, as a health probe or an administrator */
 } loadline_request;
 #define LOADLINE_REQUEST_INIT \
-  { sizeof(loadline_request), 1, -1, 0, INT64_MAX, NULL, NULL }
+  { sizeof(loadline_request), 1, -1, 0, INT64_MAX, NULL, NULL, NULL, NULL, -1, 0 }
 
 /* Leave to do the work. OWNERSHIP: of whoever got it, until it is released; it is a slot of the
  * gate and a piece of memory, so release each exactly once. THREADS: any, one at a time; but
@@ -188,7 +203,7 @@ typedef struct loadline_answer {
   loadline_permit* permit; /* if admitted, else null */
   const char* reason;      /* stable name, as "queue_full"; "none" unless rejected */
   const char* words;       /* a sentence for the body of an answer or a log */
-  uint32_t http_status;    /* 503 or 504 if rejected, else 0 */
+  uint32_t http_status;    /* 503, 504 or 429 if rejected, else 0 */
   uint32_t retry_after_s;  /* seconds; 0: coming back does not help */
 } loadline_answer;
 #define LOADLINE_ANSWER_INIT \

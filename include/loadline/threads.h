@@ -141,8 +141,8 @@ struct Rejection {
   Reason reason = Reason::none;   // of the gate; its name() is stable
   std::uint16_t retry_after = 0;  // seconds; 0: coming back does not help
 
-  // 504 when it is the deadline that speaks, else 503.
-  [[nodiscard]] int http_status() const noexcept { return is_deadline(reason) ? 504 : 503; }
+  // 504 when it is the deadline that speaks, 429 when the caller's own quota, else 503.
+  [[nodiscard]] int http_status() const noexcept;
   // A sentence for the body of an answer or a log; static, never null.
   [[nodiscard]] std::string_view words() const noexcept;
 };
@@ -241,13 +241,15 @@ class Doorkeeper {
   // ---- What to ask for -----------------------------------------------------------------------
 
   // A request of the policy's default class, that wants to be answered within `patience` from now;
-  // without, it has no deadline. Change its members to say more: class, cost, may_wait.
+  // without, it has no deadline. Change its members to say more: class, cost, may_wait, tenant ...
   [[nodiscard]] Request request(Duration patience = Duration::max()) const noexcept;
   [[nodiscard]] Request request(std::chrono::nanoseconds patience) const noexcept {
     return request(duration_of(patience));
   }
   // Index of the class so named, or -1. Constant while it is open.
   [[nodiscard]] int find_class(std::string_view name) const noexcept;
+  // The same for Policy::groups.
+  [[nodiscard]] int find_group(std::string_view name) const noexcept;
   // By its clock: the base of Request::deadline.
   [[nodiscard]] Instant now() const noexcept;
 
@@ -286,7 +288,8 @@ class Doorkeeper {
 
   // ---- Keeping -------------------------------------------------------------------------------
 
-  // The rules, under load. The classes keep their names and number. Refused as open() refuses.
+  // The rules, under load. Classes and groups keep their names and number, and what was opened
+  // without tenants or a quota gets none. Refused as open() refuses.
   PolicyError reconfigure(Policy policy) noexcept;
   bool set_limit(std::uint32_t limit) noexcept;  // 1 to kMaxLimit; false otherwise
   void set_mode(Mode mode) noexcept;

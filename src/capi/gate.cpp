@@ -24,6 +24,10 @@ loadline_request read(const loadline_request* request) noexcept {
   return request == nullptr ? defaults : read_sized(*request, defaults);
 }
 
+std::uint64_t key_of(const char* name) noexcept {
+  return name == nullptr || *name == '\0' ? 0 : hash_key(name);
+}
+
 Request translate(const Doorkeeper& door, const loadline_request& request) noexcept {
   Request asked = door.request(Duration{request.patience_ns});
   if (request.importance >= 0) {
@@ -31,6 +35,12 @@ Request translate(const Doorkeeper& door, const loadline_request& request) noexc
         static_cast<std::uint8_t>(std::min<std::int32_t>(request.importance, kMaxClasses));
   }
   asked.cost = request.cost;
+  asked.tenant = key_of(request.tenant);
+  asked.quota = key_of(request.quota);
+  asked.group = request.group >= 0 && request.group < Request::kNoGroup
+                    ? static_cast<std::uint8_t>(request.group)
+                    : Request::kNoGroup;
+  asked.exempt = request.exempt != 0;
   asked.may_wait = request.no_wait == 0;
   return asked;
 }
@@ -151,6 +161,10 @@ void loadline_gate_free(loadline_gate* gate) {
 
 int loadline_gate_class(const loadline_gate* gate, const char* name) {
   return gate == nullptr || name == nullptr ? -1 : gate->door.find_class(name);
+}
+
+int loadline_gate_group(const loadline_gate* gate, const char* name) {
+  return gate == nullptr || name == nullptr ? -1 : gate->door.find_group(name);
 }
 
 int loadline_gate_set_limit(loadline_gate* gate, uint32_t limit) {

@@ -3,6 +3,7 @@
 #include <new>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "handles.h"
 
@@ -67,22 +68,102 @@ bool set_wait(loadline_policy& out, std::string_view value) noexcept {
   return budget.has_value();
 }
 
-bool set_class(loadline_policy& out, std::string_view value) noexcept {
-  const std::size_t colon = std::min(value.find(':'), value.size());
-  std::uint16_t share = 0;
-  if (colon != value.size()) {
-    const std::string_view percent = value.substr(colon + 1);
-    if (!percent.ends_with('%')) {
-      return false;
-    }
-    const auto whole = number<std::uint16_t>(percent.substr(0, percent.size() - 1), 1, 100);
-    if (!whole) {
-      return false;
-    }
-    share = static_cast<std::uint16_t>(*whole * 10);
+// A whole per cent, as per mille.
+std::optional<std::uint16_t> percent(std::string_view text) noexcept {
+  if (!text.ends_with('%')) {
+    return std::nullopt;
   }
-  const std::string_view name = value.substr(0, colon);
-  return find_class(out.policy, name) < 0 && add_class(out.policy, name, share);
+  const auto whole = number<std::uint16_t>(text.substr(0, text.size() - 1), 1, 100);
+  return whole ? std::optional(static_cast<std::uint16_t>(*whole * 10)) : std::nullopt;
+}
+
+// What stands before the first mark and behind it; without one, all of it is `first`.
+struct Cut {
+  std::string_view first;
+  std::string_view rest;
+  bool has_rest = false;
+};
+Cut cut_at(std::string_view text, char mark) noexcept {
+  const std::size_t at = text.find(mark);
+  return at == std::string_view::npos ? Cut{.first = text, .rest = {}}
+                                      : Cut{text.substr(0, at), text.substr(at + 1), true};
+}
+
+bool set_class(loadline_policy& out, std::string_view value) noexcept {
+  const Cut name = cut_at(value, ':');
+  const Cut share = cut_at(name.rest, ':');
+  const auto fills = name.has_rest ? percent(share.first) : std::uint16_t{0};
+  const auto guarantee = share.has_rest ? percent(share.rest) : std::uint16_t{0};
+  if (!fills || !guarantee || find_class(out.policy, name.first) >= 0 ||
+      !add_class(out.policy, name.first, *fills)) {
+    return false;
+  }
+  out.policy.classes[out.policy.class_count - 1].guarantee = *guarantee;
+  return true;
+}
+
+bool set_group(loadline_policy& out, std::string_view value) noexcept {
+  const Cut name = cut_at(value, ':');
+  const auto tenants = name.has_rest ? number<std::uint16_t>(name.rest, 1, 1000) : std::uint16_t{1};
+  return tenants && find_group(out.policy, name.first) < 0 &&
+         add_group(out.policy, name.first, *tenants);
+}
+
+bool set_discipline(loadline_policy& out, std::string_view value) noexcept {
+  constexpr std::pair<std::string_view, Discipline> kNames[] = {
+      {"adaptive", Discipline::adaptive}, {"fifo", Discipline::fifo}, {"lifo", Discipline::lifo}};
+  for (const auto& [name, discipline] : kNames) {
+    if (value == name) {
+      out.policy.discipline = discipline;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool set_heavy_share(loadline_policy& out, std::string_view value) noexcept {
+  const auto share = percent(value);
+  out.policy.heavy_share = share.value_or(0);
+  return share.has_value();
+}
+
+bool set_tenants(loadline_policy& out, std::string_view value) noexcept {
+  const auto tenants = value == "off" ? 0U : number<std::uint32_t>(value, 1, kMaxTenants);
+  out.policy.tenants = tenants.value_or(0);
+  return tenants.has_value();
+}
+
+bool set_quota(loadline_policy& out, std::string_view value) noexcept {
+  constexpr std::uint32_t kMost = 1'000'000;
+  QuotaPolicy& quota = out.policy.quota;
+  if (value == "off") {
+    quota.requests = 0;
+    return true;
+  }
+  const Cut rate = cut_at(value, '/');
+  const Cut period = cut_at(rate.rest, ':');
+  const auto requests = number<std::uint32_t>(rate.first, 1, kMost);
+  const auto per = time(period.first, Duration::millis(1), Duration::seconds(86'400));
+  const auto burst = period.has_rest ? number<std::uint32_t>(period.rest, 1, kMost) : 1U;
+  if (!requests || !per || !burst) {
+    return false;
+  }
+  quota.requests = *requests;
+  quota.per = *per;
+  quota.burst = *burst;
+  return true;
+}
+
+bool set_quota_keys(loadline_policy& out, std::string_view value) noexcept {
+  const auto keys = number<std::uint32_t>(value, 1, kMaxQuotaKeys);
+  out.policy.quota.keys = keys.value_or(0);
+  return keys.has_value();
+}
+
+bool set_exempt(loadline_policy& out, std::string_view value) noexcept {
+  const auto exempt = number<std::uint16_t>(value, 0, 1000);
+  out.policy.exempt = exempt.value_or(0);
+  return exempt.has_value();
 }
 
 bool set_default_class(loadline_policy& out, std::string_view value) noexcept {
@@ -96,12 +177,12 @@ bool set_default_class(loadline_policy& out, std::string_view value) noexcept {
 
 bool set_retry_after(loadline_policy& out, std::string_view value) noexcept {
   constexpr std::uint16_t kLongest = 3600;
-  const std::size_t dash = std::min(value.find('-'), value.size());
-  const auto low = number<std::uint16_t>(value.substr(0, dash), 1, kLongest);
-  if (!low || dash == value.size()) {
+  const Cut range = cut_at(value, '-');
+  const auto low = number<std::uint16_t>(range.first, 1, kLongest);
+  if (!low) {
     return false;
   }
-  const auto high = number<std::uint16_t>(value.substr(dash + 1), *low, kLongest);
+  const auto high = number<std::uint16_t>(range.rest, *low, kLongest);
   out.policy.retry_after_min = *low;
   out.policy.retry_after_max = high.value_or(0);
   return high.has_value();
@@ -123,9 +204,19 @@ struct Key {
 constexpr Key kKeys[] = {
     {"limit", set_limit, "a whole number from 1 to 1000000"},
     {"queue", set_queue, "auto, off or a whole number from 1 to 60000"},
+    {"discipline", set_discipline, "adaptive, fifo or lifo"},
+    {"heavy_share", set_heavy_share, "a share from 1% to 100%"},
+    {"tenants", set_tenants, "off or a whole number from 1 to 100000"},
+    {"group", set_group,
+     "NAME or NAME:COUNT, a new name each time, up to 8 of up to 31 bytes, with 1 to 1000"},
+    {"quota", set_quota, "off, REQUESTS/TIME or REQUESTS/TIME:BURST, as in 100/1s:20"},
+    {"quota_keys", set_quota_keys, "a whole number from 1 to 1000000"},
+    {"exempt", set_exempt, "a whole number from 0 to 1000"},
     {"wait", set_wait, "a time from 1ms to 1h, as in 100ms"},
     {"class", set_class,
-     "NAME or NAME:SHARE%, a new name each time, up to 8 of up to 31 bytes, with 1% to 100%"},
+     "NAME, NAME:SHARE% or NAME:SHARE%:GUARANTEE%, a new name each time, up to 8 of up to 31 "
+     "bytes, "
+     "with 1% to 100%"},
     {"default_class", set_default_class, "the name of a class"},
     {"retry_after", set_retry_after, "MIN-MAX in seconds, 1 to 3600, the smaller first"},
     {"lease", set_lease, "off or a time from 100ms to 24h, as in 30s"},

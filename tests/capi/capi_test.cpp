@@ -40,10 +40,13 @@ std::string refusal(loadline_policy* policy, const char* key, const char* value)
 TEST(CPolicy, TakesWhatItSaysItTakes) {
   const Policy policy(loadline_policy_new());
   const char* const good[][2] = {
-      {"limit", "1"},         {"limit", "1000000"}, {"queue", "auto"},  {"queue", "off"},
-      {"queue", "60000"},     {"wait", "1ms"},      {"wait", "1h"},     {"wait", "2m"},
-      {"retry_after", "1-1"}, {"lease", "off"},     {"lease", "100ms"}, {"lease", "24h"},
-      {"class", "a:100%"},    {"class", "b"},       {"class", "c:1%"},  {"default_class", "c"}};
+      {"limit", "1"},         {"limit", "1000000"},   {"queue", "auto"},      {"queue", "off"},
+      {"queue", "60000"},     {"wait", "1ms"},        {"wait", "1h"},         {"wait", "2m"},
+      {"retry_after", "1-1"}, {"lease", "off"},       {"lease", "100ms"},     {"lease", "24h"},
+      {"class", "a:100%"},    {"class", "b:50%:20%"}, {"discipline", "fifo"}, {"heavy_share", "1%"},
+      {"tenants", "off"},     {"tenants", "100000"},  {"group", "g"},         {"group", "h:1000"},
+      {"quota", "off"},       {"quota", "100/1s:20"}, {"quota_keys", "1"},    {"exempt", "0"},
+      {"class", "c:1%"},      {"default_class", "c"}};
   for (const auto& [key, value] : good) {
     char error[256] = "";
     EXPECT_EQ(loadline_policy_set(policy.get(), key, value, error, sizeof error), 1) << error;
@@ -51,23 +54,26 @@ TEST(CPolicy, TakesWhatItSaysItTakes) {
   const Gate gate(loadline_gate_open(policy.get(), nullptr, 0));
   ASSERT_NE(gate, nullptr);
   EXPECT_EQ(loadline_gate_class(gate.get(), "c"), 2);
+  EXPECT_EQ(loadline_gate_group(gate.get(), "h"), 1);
+  EXPECT_EQ(loadline_gate_group(gate.get(), "i"), -1);
 }
 
 TEST(CPolicy, RefusesTheRestInWords) {
   const Policy policy(loadline_policy_new());
-  const char* const bad[][2] = {{"limit", "0"},         {"limit", "1000001"},
-                                {"limit", "-1"},        {"limit", "x"},
-                                {"limit", ""},          {"limit", " 1"},
-                                {"limit", "1 "},        {"queue", "0"},
-                                {"queue", "60001"},     {"queue", "on"},
-                                {"wait", "0ms"},        {"wait", "61m"},
-                                {"wait", "100"},        {"wait", "ms"},
-                                {"wait", "1.5s"},       {"class", ""},
-                                {"class", "a:0%"},      {"class", "a:50"},
-                                {"class", ":50%"},      {"default_class", ""},
-                                {"retry_after", "1"},   {"retry_after", "4-1"},
-                                {"retry_after", "0-1"}, {"lease", "99ms"},
-                                {"lease", "25h"},       {"wait", "99999999999999999999h"}};
+  const char* const bad[][2] = {
+      {"limit", "0"},        {"limit", "1000001"},    {"limit", "-1"},
+      {"limit", "x"},        {"limit", ""},           {"limit", " 1"},
+      {"limit", "1 "},       {"queue", "0"},          {"queue", "60001"},
+      {"queue", "on"},       {"wait", "0ms"},         {"wait", "61m"},
+      {"wait", "100"},       {"wait", "ms"},          {"wait", "1.5s"},
+      {"class", ""},         {"class", "a:0%"},       {"class", "a:50"},
+      {"class", "a:50%:"},   {"class", "a:50%:101%"}, {"discipline", "random"},
+      {"heavy_share", "50"}, {"tenants", "0"},        {"group", "a:0"},
+      {"group", ":1"},       {"quota", "100"},        {"quota", "/1s"},
+      {"quota", "1/1s:"},    {"quota", "0/1s"},       {"quota_keys", "0"},
+      {"exempt", "1001"},    {"class", ":50%"},       {"default_class", ""},
+      {"retry_after", "1"},  {"retry_after", "4-1"},  {"retry_after", "0-1"},
+      {"lease", "99ms"},     {"lease", "25h"},        {"wait", "99999999999999999999h"}};
   for (const auto& [key, value] : bad) {
     EXPECT_THAT(refusal(policy.get(), key, value),
                 testing::AllOf(testing::HasSubstr(key), testing::HasSubstr(value)));
@@ -108,6 +114,7 @@ TEST(CNull, IsHarmlessEverywhere) {
   loadline_gate_close(nullptr);
   loadline_gate_free(nullptr);
   EXPECT_EQ(loadline_gate_class(nullptr, "critical"), -1);
+  EXPECT_EQ(loadline_gate_group(nullptr, "some"), -1);
   EXPECT_EQ(loadline_gate_set_limit(nullptr, 1), 0);
   EXPECT_EQ(loadline_gate_set_mode(nullptr, LOADLINE_ON), 0);
   loadline_gate_set_draining(nullptr, 1);
@@ -289,6 +296,28 @@ TEST_F(CAsk, IsSteered) {
   loadline_gate_set_draining(gate.get(), 1);
   loadline_try_acquire(gate.get(), nullptr, &answer);
   EXPECT_STREQ(answer.reason, "draining");
+}
+
+TEST(CQuota, CountsByKeyAndLetsTheExemptPass) {
+  const Policy policy(loadline_policy_new());
+  loadline_policy_set(policy.get(), "limit", "9", nullptr, 0);
+  loadline_policy_set(policy.get(), "quota", "1/1h", nullptr, 0);
+  const Gate gate(loadline_gate_open(policy.get(), nullptr, 0));
+  const auto ask = [&](const char* key, std::uint32_t exempt) {
+    loadline_request request = LOADLINE_REQUEST_INIT;
+    request.quota = key;
+    request.exempt = exempt;
+    loadline_answer answer = LOADLINE_ANSWER_INIT;
+    loadline_acquire(gate.get(), &request, &answer);
+    loadline_permit_release(answer.permit, LOADLINE_SUCCESS);
+    return answer.kind == LOADLINE_ADMITTED ? 200U : answer.http_status;
+  };
+  EXPECT_EQ(ask("somebody", 0), 200U);
+  EXPECT_EQ(ask("somebody", 0), 429U);
+  EXPECT_EQ(ask("somebody", 1), 200U);
+  EXPECT_EQ(ask("somebody else", 0), 200U);
+  EXPECT_EQ(ask("", 0), 200U);
+  EXPECT_EQ(ask(nullptr, 0), 200U);
 }
 
 TEST(CLease, IsReportedByName) {

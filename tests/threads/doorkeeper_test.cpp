@@ -58,7 +58,7 @@ TEST(TryAcquire, AdmitsUpToTheLimitAndThenSaysWhyNot) {
   ASSERT_EQ(third.kind, Answer::Kind::rejected);
   EXPECT_EQ(third.rejection.reason, Reason::limit);
   EXPECT_GE(third.rejection.retry_after, 1);
-  EXPECT_LE(third.rejection.retry_after, 4);
+  EXPECT_LE(third.rejection.retry_after, Policy{}.retry_after_max);
   EXPECT_EQ(third.rejection.http_status(), 503);
   EXPECT_FALSE(third.rejection.words().empty());
   EXPECT_EQ(box.door.snapshot().gate.in_flight, 2U);
@@ -70,6 +70,41 @@ TEST(TryAcquire, ADeadlineIs504WithoutRetryAfter) {
   EXPECT_EQ(late.rejection.reason, Reason::deadline_expired);
   EXPECT_EQ(late.rejection.http_status(), 504);
   EXPECT_EQ(late.rejection.retry_after, 0);
+}
+
+TEST(TryAcquire, AQuotaIs429AndSaysWhenToComeBack) {
+  Policy policy = policy_of(2);
+  policy.quota = {.requests = 1, .per = Duration::seconds(10)};
+  DoorBox box(policy);
+  Request request = box.door.request();
+  request.quota = hash_key("somebody");
+  EXPECT_TRUE(box.door.try_acquire(request));
+  const Answer again = box.door.try_acquire(request);
+  EXPECT_EQ(again.rejection.reason, Reason::quota);
+  EXPECT_EQ(again.rejection.http_status(), 429);
+  EXPECT_EQ(again.rejection.retry_after, 10);
+  request.quota = hash_key("somebody else");
+  EXPECT_TRUE(box.door.try_acquire(request));
+}
+
+TEST(TryAcquire, TenantsShareAndGroupsHaveNames) {
+  Policy policy = policy_of(1, QueueSize::at_most(2), kLongBudget);
+  policy.tenants = 10;
+  add_group(policy, "trial", 1);
+  DoorBox box(policy);
+  EXPECT_EQ(box.door.find_group("trial"), 0);
+  EXPECT_EQ(box.door.find_group("nobody"), -1);
+  Request greedy = box.door.request();
+  greedy.tenant = hash_key("greedy");
+  const Answer holder = box.door.try_acquire(greedy);
+  const auto ignore = [](Answer) {};
+  box.door.async_acquire(greedy, ignore);
+  box.door.async_acquire(greedy, ignore);
+  EXPECT_EQ(box.door.acquire(greedy).rejection.reason, Reason::tenant_share);
+  Request modest = box.door.request();
+  modest.tenant = hash_key("modest");
+  box.door.async_acquire(modest, ignore);
+  EXPECT_TRUE(within_ten_seconds([&] { return rejected_for(box.door, Reason::displaced) == 1; }));
 }
 
 TEST(TryAcquire, AnUnknownClassIsTheLeastImportant) {
@@ -308,6 +343,14 @@ TEST_F(Acquire, TheRulesChangeUnderLoad) {
   Policy other = policy_of(4);
   add_class(other, "only");
   EXPECT_STREQ(box.door.reconfigure(other).field, "classes");
+  other = policy_of(4);
+  other.tenants = 10;
+  EXPECT_STREQ(box.door.reconfigure(other).field, "tenants");
+  add_group(other, "some", 1);
+  EXPECT_STREQ(box.door.reconfigure(other).field, "groups");
+  other = policy_of(4);
+  other.quota.requests = 10;
+  EXPECT_STREQ(box.door.reconfigure(other).field, "quota");
   auto answer = wait();
   EXPECT_FALSE(box.door.reconfigure(policy_of(4)).refused());
   EXPECT_TRUE(answer.get());
