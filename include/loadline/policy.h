@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kMaxGroups = 8;
 inline constexpr std::uint32_t kMaxTenants = 100'000;
 inline constexpr std::uint32_t kMaxQuotaKeys = 1'000'000;
 inline constexpr std::uint32_t kLongestRefillSeconds = 3 * 86'400;  // of a quota's burst
-inline constexpr std::uint32_t kMaxRetryAfter = 3600;  // seconds
+inline constexpr std::uint32_t kMaxRetryAfter = 3600;               // seconds
 
 // How many may wait. `automatic` follows the wait budget: as many as can start within it, at the
 // service time that is being measured.

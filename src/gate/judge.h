@@ -146,8 +146,8 @@ template <class Sync>
   if (wait.verdict == Verdict::reject || waiting < room) {
     return wait;
   }
-  if (!observing && (someone_below(request.importance) ||
-                     (has_tenants() && may_displace_its_like(request)))) {
+  if (!observing &&
+      (someone_below(request.importance) || (has_tenants() && may_displace_its_like(request)))) {
     return wait;
   }
   return {.verdict = Verdict::reject,

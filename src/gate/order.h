@@ -114,8 +114,7 @@ std::uint32_t BasicGate<Sync>::class_owed_a_start() const noexcept {
   std::int32_t most = kOneStart - 1;
   for (std::uint32_t left = guarded().guaranteed; left != 0; left &= left - 1) {
     const auto c = static_cast<std::uint32_t>(std::countr_zero(left));
-    if (guarded().credits[c] > most &&
-        ((occupied_queues() >> c & 1) != 0 || heavy_eligible(c))) {
+    if (guarded().credits[c] > most && ((occupied_queues() >> c & 1) != 0 || heavy_eligible(c))) {
       owed = c;
       most = guarded().credits[c];
     }

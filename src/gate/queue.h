@@ -117,7 +117,8 @@ bool BasicGate<Sync>::heavy_eligible(std::uint32_t importance) const noexcept {
 }
 
 // The classes whose heavy requests may start. Where one waits for the share, the lesser ones wait
-// for it behind: they are waiting for one another, and a large one would never find it empty enough.
+// for it behind: they are waiting for one another, and a large one would never find it empty
+// enough.
 template <class Sync>
 std::uint32_t BasicGate<Sync>::mask_of_heavies() const noexcept {
   std::uint32_t mask = 0;

@@ -16,6 +16,7 @@
 namespace loadline {
 
 inline constexpr std::int64_t kSecondNs = 1'000'000'000;
+inline constexpr std::int64_t kPhaseNs = kSecondNs / kReturnPhases;
 inline constexpr std::uint64_t kBookedSecond = std::uint64_t{1} << 16;
 
 template <class Sync>
@@ -25,17 +26,24 @@ template <class Sync>
   const std::uint64_t soonest = range & 0xffff;
   const std::uint64_t latest = range >> 16;
   const std::uint32_t step = mine.return_step.load(std::memory_order_relaxed);
-  if (step == 0 || now.ns < 0) {
+  // Under overload mostly so; and then the rest need not be asked again before the phase is over.
+  const auto left =
+      static_cast<std::uint64_t>(mine.booked_up_until.load(std::memory_order_relaxed)) -
+      static_cast<std::uint64_t>(now.ns);
+  const bool booked_up = left - 1 < kPhaseNs;
+  if (step == 0 || booked_up || now.ns < 0) {
     return rotate_return(mine, range);
   }
   const std::uint64_t time = static_cast<std::uint64_t>(now.ns);
   const std::uint64_t second = time / kSecondNs;
-  const std::uint64_t phase = time % kSecondNs / (kSecondNs / kReturnPhases);
+  const std::uint64_t phase = time % kSecondNs / kPhaseNs;
   auto& booked = mine.booked[phase];
   const std::uint64_t at =
       std::max(booked.load(std::memory_order_relaxed), (second + soonest) * kBookedSecond);
   const std::uint64_t wait = at / kBookedSecond - second;
   if (wait > latest) {
+    const Instant phase_began{now.ns / kPhaseNs * kPhaseNs};
+    mine.booked_up_until.store((phase_began + Duration{kPhaseNs}).ns, std::memory_order_relaxed);
     return rotate_return(mine, range);
   }
   booked.store(at + step, std::memory_order_relaxed);

@@ -54,8 +54,7 @@ template <class Sync>
 void BasicGate<Sync>::take(Participant who, std::uint32_t index, Settled& settled) noexcept {
   TicketAt& ticket = tickets_[index];
   Slot& mine = slot(who);
-  const bool granted =
-      ticket.state.load(std::memory_order_relaxed) == detail::TicketState::granted;
+  const bool granted = ticket.state.load(std::memory_order_relaxed) == detail::TicketState::granted;
   const std::uint8_t importance = ticket.importance;
   const Reason reason = ticket.reason;
   settled.ticket = {index, ticket.generation.load(std::memory_order_relaxed)};

@@ -16,8 +16,7 @@ constexpr std::uint32_t kManyKeys = 100;
 // 10 a second each, `burst` at once, and room for everybody.
 Policy ten_a_second(std::uint32_t burst, std::uint32_t limit = 100'000) {
   Policy policy = policy_of(limit, QueueSize::none());
-  policy.quota = {
-      .requests = 10, .per = Duration::seconds(1), .burst = burst, .keys = kManyKeys};
+  policy.quota = {.requests = 10, .per = Duration::seconds(1), .burst = burst, .keys = kManyKeys};
   return policy;
 }
 

@@ -158,6 +158,7 @@ struct alignas(128) ParticipantSlot {
 
   // Return times given to those who were turned away (src/gate/returns.h).
   Atomic<std::uint64_t> booked[kReturnPhases];
+  Atomic<std::int64_t> booked_up_until;  // Instant: the end of a phase that has no room left
   Atomic<std::uint32_t> rotation;
   Atomic<std::uint32_t> return_step;  // written under the mutex
 
@@ -220,9 +221,9 @@ struct alignas(128) Guarded {
   std::uint64_t next_sequence;
   std::uint32_t free_head;
   TicketList queues[kQueues];
-  std::uint32_t waiting;     // in all of them
+  std::uint32_t waiting;           // in all of them
   Atomic<std::uint32_t> occupied;  // mask of those that are not empty; offers read it, too
-  std::uint32_t guaranteed;  // mask of the classes that have a guarantee
+  std::uint32_t guaranteed;        // mask of the classes that have a guarantee
   Limiter limiter;
   QueueSize queue;
   std::uint16_t shares[kMaxClasses];
@@ -235,7 +236,7 @@ struct alignas(128) Guarded {
   std::uint64_t seen_services;
   std::uint64_t seen_service_ns;
   Instant estimated_at;
-  std::uint32_t quota_swept;  // of the quota's places, where the sweep goes on
+  std::uint32_t quota_swept;    // of the quota's places, where the sweep goes on
   std::uint32_t granted_units;  // granted, not collected: in the word, in no participant's bracket
   Atomic<std::uint32_t> granted_heavy;  // of these, of a weight above 1
   bool audit_due;
