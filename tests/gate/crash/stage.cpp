@@ -304,9 +304,10 @@ void Stage::check_queues(Wrongs& wrongs) const {
       check_calendar(q, wrongs);
     }
   }
-  if (head().guarded.waiting != all || head().guarded.occupied != occupied) {
+  if (head().guarded.waiting != all || head().guarded.occupied.peek() != occupied) {
     wrongs.push_back(fmt::format("waiting {} in the queues {:x}; it is {} in {:x}",
-                                 head().guarded.waiting, head().guarded.occupied, all, occupied));
+                                 head().guarded.waiting, head().guarded.occupied.peek(), all,
+                                 occupied));
   }
   const Word word{head().word.peek()};
   if (word.waiting() != all || word.mask() != mask_of_those_who_wait()) {
@@ -315,19 +316,24 @@ void Stage::check_queues(Wrongs& wrongs) const {
   }
 }
 
-// Heavy ones count only while their share of the limit has room for the first of them.
+// Heavy ones count only while their share of the limit has room for the next of them, and for each
+// that is more important.
 std::uint32_t Stage::mask_of_those_who_wait() const {
   const Snapshot all = gate.snapshot();
   std::uint32_t mask = 0;
+  bool heavies_fit = true;
   for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
+    mask |= head().guarded.queues[c].count != 0 ? 1U << c : 0U;
     const detail::TicketList& heavy = head().guarded.queues[c + kMaxClasses];
-    bool eligible = head().guarded.queues[c].count != 0;
-    if (heavy.count != 0 && heavy.head < kTickets) {
-      const std::uint32_t cost = std::min(
-          {ticket(heavy.head).cost, all.heavy_limit, head().published.thresholds[c].peek()});
-      eligible = eligible || all.heavy_in_flight + cost <= all.heavy_limit;
+    const std::uint32_t next = all.classes[c].newest_first ? heavy.tail : heavy.head;
+    if (heavy.count == 0 || next >= kTickets) {
+      continue;
     }
-    mask |= eligible ? 1U << c : 0U;
+    const std::uint32_t cost =
+        std::min({ticket(next).cost, all.heavy_limit, head().published.thresholds[c].peek()});
+    heavies_fit =
+        heavies_fit && (all.mode != Mode::on || all.heavy_in_flight + cost <= all.heavy_limit);
+    mask |= heavies_fit ? 1U << c : 0U;
   }
   return mask;
 }

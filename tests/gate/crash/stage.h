@@ -57,7 +57,7 @@ struct Rules {
   std::uint32_t retry_after = 0;
   std::uint32_t heavy_limit = 0;
   std::uint32_t exempt_limit = 0;
-  std::uint32_t quota_interval_us = 0;
+  std::uint64_t quota_interval_us = 0;
   std::uint64_t quota_tolerance_us = 0;
   Discipline discipline = Discipline::adaptive;
   Mode mode = Mode::on;
