@@ -97,7 +97,7 @@ void Engine::learn_guarded() {
 
 void Engine::forget() {
   if (stepping_) {
-    threads_[current_].learnt = 0;
+    threads_[current_].learnt = kNothingLearnt;
   }
 }
 
@@ -249,7 +249,7 @@ void Engine::perform(Move move) {
       break;
     case Move::Kind::die:
       threads_[move.thread].alive = false;
-      threads_[move.thread].learnt = 0;
+      threads_[move.thread].learnt = kNothingLearnt;
       threads_[move.thread].pending = {};
       subject_->died(move.thread);
       break;

@@ -130,8 +130,10 @@ class Engine {
   }
 
  private:
+  // Not 0: to have read a 0 would then be the same as to have read nothing.
+  static constexpr std::uint64_t kNothingLearnt = 1;
   struct Thread {
-    std::uint64_t learnt = 0;
+    std::uint64_t learnt = kNothingLearnt;
     Pending pending;
     bool alive = true;
   };

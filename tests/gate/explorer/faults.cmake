@@ -6,10 +6,8 @@ include(plant.cmake)
 plant(release_wakes_nobody three include/loadline/gate/fast_path.h
       [[return before.waiting() == 0 ? Signals{} : dispatch_all(now);]] [[return Signals{};]])
 plant(nobody_is_dispatched three src/gate/queue.h
-      [[while (guarded().queues[c].count != 0) {
-      if (decided]]
-      [[while (guarded().queues[c].count > kMaxQueue) {
-      if (decided]])
+      [[if (guarded().waiting == 0 || !dispatch_one(now, signals)) {]]
+      [[if (guarded().waiting <= kMaxQueue) {]])
 plant(raise_without_dispatch raise src/gate/lifecycle.h
       [[    take_up(changed);
   }
@@ -32,22 +30,21 @@ plant(offer_without_dispatch observe src/gate/offer.h
       [[more = dispatch(section.now(), answer.signals);]] [[more = false;]])
 # The second look alone is not missed: the dispatch makes up for it.
 plant(queueing_without_a_second_look two_twice src/gate/queue.h
-      [[  const Word next =
-      seen.with_waiting(count_of_queues() + 1, mask_of_queues() | (1U << request.importance));
+      [[  const Word next = seen.with_waiting(guarded().waiting + 1, mask_of_queues() | own_bit);
   if (!head_->word.compare_exchange_strong(seen.bits, next.bits, std::memory_order_acq_rel,
                                            std::memory_order_acquire)) {
     return false;
   }]]
-      [[  const std::uint32_t mask = mask_of_queues() | (1U << request.importance);
+      [[  const std::uint32_t mask = mask_of_queues() | own_bit;
   while (!head_->word.compare_exchange_weak(
-      seen.bits, seen.with_waiting(count_of_queues() + 1, mask).bits, std::memory_order_acq_rel,
+      seen.bits, seen.with_waiting(guarded().waiting + 1, mask).bits, std::memory_order_acq_rel,
       std::memory_order_acquire)) {
   }]]
       src/gate/offer.h
       [[more = dispatch(section.now(), answer.signals);]] [[more = false;]])
 plant(heavy_waits_for_ever lower_below_a_heavy_one src/gate/queue.h
-      [[const std::uint32_t cost = std::min(ticket.cost, most);]]
-      [[const std::uint32_t cost = ticket.cost;]])
+      [[return std::min({ticket.cost, most, threshold(ticket.importance)});]]
+      [[return most == 0 ? 0U : ticket.cost;]])
 
 # Too many, or out of turn.
 plant(arrival_passes_waiters high_waits include/loadline/gate/fast_path.h
@@ -58,9 +55,9 @@ plant(grant_without_room three src/gate/queue.h
       [[if (!always && std::uint64_t{word.in_flight()} + cost > most) {]]
       [[if (!always && most == 0) {]])
 plant(limit_without_epoch lower src/gate/rules.h [[word.with_next_epoch().bits]] [[word.bits]])
-plant(newest_granted_first three src/gate/queue.h
-      [[const std::uint32_t index = guarded().queues[importance].head;]]
-      [[const std::uint32_t index = guarded().queues[importance].tail;]])
+plant(newest_granted_first three src/gate/order.h
+      [[  const bool newest = newest_first(importance);]]
+      [[  const bool newest = !newest_first(importance);]])
 
 # A ticket is taken for another.
 plant(cancel_of_anothers_ticket ticket_used_again src/gate/settle.h

@@ -1,39 +1,8 @@
-#include "scenario.h"
+// The limit, classes and the queue; locks that fail; deaths.
+#include "acts.h"
 
 namespace loadline::explorer {
 namespace {
-
-constexpr std::uint8_t kHigh = 0;
-constexpr std::uint8_t kLow = 1;
-constexpr std::uint32_t kAfterTheBudget = 2'000;  // ms; the wait budget is a second
-
-Act request(std::uint8_t importance = kHigh, std::uint32_t units = 1) {
-  return {Act::Kind::request, importance, units};
-}
-Act ask(std::uint8_t importance = kHigh, std::uint32_t units = 1) {
-  return {Act::Kind::ask, importance, units};
-}
-Act take(std::uint32_t units = 1) {
-  return {Act::Kind::take, kHigh, units};
-}
-Act set_limit(std::uint32_t units) {
-  return {Act::Kind::set_limit, kHigh, units};
-}
-Act tick(std::uint32_t at_ms = 20) {
-  return {Act::Kind::tick, kHigh, 0, at_ms};
-}
-Act settle(std::uint32_t at_ms = 0) {
-  return {Act::Kind::settle, kHigh, 0, at_ms};
-}
-constexpr Act kGive{Act::Kind::give};
-constexpr Act kCancel{Act::Kind::cancel};
-constexpr Act kPoll{Act::Kind::poll};
-constexpr Act kObserve{Act::Kind::observe};
-constexpr Act kLeave{Act::Kind::leave};
-constexpr Act kSit{Act::Kind::sit};
-
-constexpr std::uint32_t kA = 0;
-constexpr std::uint32_t kB = 1;
 
 std::vector<Scenario> live_ones() {
   return {
@@ -332,10 +301,18 @@ std::vector<Scenario> deadly_ones() {
 
 }  // namespace
 
+std::vector<Scenario> plain_scenarios() {
+  std::vector<Scenario> every = live_ones();
+  for (const auto& part : {busy_ones(), deadly_ones()}) {
+    every.insert(every.end(), part.begin(), part.end());
+  }
+  return every;
+}
+
 const std::vector<Scenario>& scenarios() {
   static const std::vector<Scenario> all = [] {
-    std::vector<Scenario> every = live_ones();
-    for (auto part : {busy_ones(), deadly_ones()}) {
+    std::vector<Scenario> every = plain_scenarios();
+    for (const auto& part : {order_scenarios(), account_scenarios()}) {
       every.insert(every.end(), part.begin(), part.end());
     }
     return every;

@@ -1,0 +1,6 @@
+#include "acts.h"
+namespace loadline::explorer {
+std::vector<Scenario> account_scenarios() {
+  return {};
+}
+}  // namespace loadline::explorer
