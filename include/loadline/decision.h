@@ -89,6 +89,7 @@ class Permit {
     cost_ = other.cost_;
     charged_ = other.charged_;
     importance_ = other.importance_;
+    group_ = other.group_;
     kind_ = other.kind_;
     held_ = other.held_;
     other.held_ = false;
@@ -117,6 +118,7 @@ class Permit {
   std::uint32_t cost_ = 0;
   std::uint32_t charged_ = 0;  // to the tenant, before it was known (gate/tenants.h)
   std::uint8_t importance_ = 0;
+  std::uint8_t group_ = 0xff;  // that was charged, too
   Kind kind_ = Kind::plain;
   bool held_ = false;
 };

@@ -237,7 +237,8 @@ class BasicGate {
                      Instant now) noexcept;
   bool offer_in_section(Participant who, const Request& request, std::uint32_t cost, Instant now,
                         Offer& answer) noexcept;
-  Reason no_place_for(const Request& request, bool full, Instant now, Signals& signals) noexcept;
+  Reason no_place_for(const Request& request, bool heavy, bool full, Instant now,
+                      Signals& signals) noexcept;
   void start(Offer& answer, Slot& mine, const Request& request, std::uint32_t cost,
              Instant now) noexcept;
   Offer started(Slot& mine, const Request& request, std::uint32_t cost, Instant now) noexcept;
@@ -296,7 +297,12 @@ class BasicGate {
   [[nodiscard]] Accounts accounts_of(std::uint64_t tenant, std::uint32_t importance) const noexcept;
   [[nodiscard]] std::uint64_t finish_of(const Accounts& accounts) const noexcept;
   [[nodiscard]] std::uint32_t rounds_of(std::uint64_t service_ns) const noexcept;
+  [[nodiscard]] std::uint64_t round_of(std::uint32_t importance) const noexcept;
+  [[nodiscard]] std::uint64_t first_tag(const detail::TicketList& queue,
+                                        std::uint32_t importance) const noexcept;
+  [[nodiscard]] std::uint64_t tag_of(const Request& request) const noexcept;
   [[nodiscard]] Turn turn_of(const Request& request) const noexcept;
+  [[nodiscard]] std::int64_t tenants_of_group(std::uint8_t group) const noexcept;
   void charge_accounts(std::uint32_t index, std::uint64_t from, std::int64_t rounds) noexcept;
   void take_turn(std::uint32_t index, const Request& request) noexcept;
   void refund(std::uint32_t index) noexcept;
@@ -307,11 +313,12 @@ class BasicGate {
   void leave_calendar(std::uint32_t index) noexcept;
   void publish_farthest(std::uint32_t importance) noexcept;
   [[nodiscard]] bool may_displace_its_like(const Request& request) const noexcept;
-  [[nodiscard]] bool beyond_horizon(const Request& request) const noexcept;
+  [[nodiscard]] bool beyond_horizon(const Request& request, bool heavy) const noexcept;
   [[nodiscard]] Reason full_for(const Request& request) const noexcept;
   struct Charge {
     std::uint64_t tenant;
     std::uint8_t importance;
+    std::uint8_t group;
     std::uint32_t rounds;
   };
   void settle_account(Charge charge, Outcome ended, Duration service) noexcept;
@@ -392,7 +399,7 @@ class BasicGate {
   Head* head_ = nullptr;
   Slot* slots_ = nullptr;
   TicketAt* tickets_ = nullptr;
-  detail::TenantBoard* board_ = nullptr;  // this and the next two: with tenants
+  detail::TenantBoard<Sync>* board_ = nullptr;  // this and the next two: with tenants
   detail::TenantPlace* places_ = nullptr;
   Account* accounts_ = nullptr;
   QuotaCell* quota_cells_ = nullptr;  // with a quota

@@ -32,7 +32,7 @@ constexpr std::size_t board_offset(Capacity capacity) noexcept {
 
 template <class Sync>
 constexpr std::size_t places_offset(Capacity capacity) noexcept {
-  return board_offset<Sync>(capacity) + (capacity.tenant_buckets == 0 ? 0 : sizeof(TenantBoard));
+  return board_offset<Sync>(capacity) + (capacity.tenant_buckets == 0 ? 0 : sizeof(TenantBoard<Sync>));
 }
 
 template <class Sync>
@@ -169,7 +169,7 @@ void BasicGate<Sync>::point_into(std::byte* base, Capacity capacity) noexcept {
   tickets_ =
       reinterpret_cast<TicketAt*>(base + detail::tickets_offset<Sync>(capacity.participants));
   if (capacity.tenant_buckets != 0) {
-    board_ = reinterpret_cast<detail::TenantBoard*>(base + detail::board_offset<Sync>(capacity));
+    board_ = reinterpret_cast<detail::TenantBoard<Sync>*>(base + detail::board_offset<Sync>(capacity));
     places_ = reinterpret_cast<detail::TenantPlace*>(base + detail::places_offset<Sync>(capacity));
     accounts_ = reinterpret_cast<Account*>(base + detail::accounts_offset<Sync>(capacity));
   }
@@ -183,8 +183,10 @@ template <class Sync>
 void BasicGate<Sync>::clear_tables() noexcept {
   constexpr std::uint64_t kFirstRound = std::uint64_t{1} << 40;
   if (has_tenants()) {
-    ::new (board_) detail::TenantBoard{};
-    std::fill(std::begin(board_->round), std::end(board_->round), kFirstRound);
+    ::new (board_) detail::TenantBoard<Sync>{};
+    for (auto& round : board_->round) {
+      round.store(kFirstRound, std::memory_order_relaxed);
+    }
     for (std::uint32_t i = 0; i < capacity_.tickets; ++i) {
       ::new (places_ + i) detail::TenantPlace{};
     }

@@ -135,7 +135,9 @@ template <class Sync>
 Offer BasicGate<Sync>::offer_observed(Slot& mine, const Request& request, Instant now) noexcept {
   const bool off = is_off();
   if (!off && charge_quota(request, now).ns != 0) {
-    return let_pass(mine, request, Reason::quota, now);
+    Offer answer = let_pass(mine, request, Reason::quota, now);
+    answer.permit.tenant_ = request.tenant;
+    return answer;
   }
   const std::uint32_t cost = charge(request);
   while (true) {
@@ -143,7 +145,9 @@ Offer BasicGate<Sync>::offer_observed(Slot& mine, const Request& request, Instan
     const Judgement judgement = off ? Judgement{} : judge(request, cost, word, now, true);
     if (judgement.verdict == Verdict::reject) {
       refund_quota(request, judgement.reason);
-      return let_pass(mine, request, judgement.reason, now);
+      Offer answer = let_pass(mine, request, judgement.reason, now);
+      answer.permit.tenant_ = request.tenant;
+      return answer;
     }
     if (replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
       Offer answer = started(mine, request, cost, now);
@@ -193,7 +197,7 @@ bool BasicGate<Sync>::offer_in_section(Participant who, const Request& request, 
   }
   if (judgement.verdict == Verdict::wait) {
     const bool full = word.waiting() >= published().queue_limit.load(std::memory_order_relaxed);
-    const Reason no = no_place_for(request, full, now, answer.signals);
+    const Reason no = no_place_for(request, cost > 1, full, now, answer.signals);
     if (no == Reason::none) {
       return !full && enqueue(who, request, cost, judgement, word, now, answer);
     }
@@ -205,9 +209,9 @@ bool BasicGate<Sync>::offer_in_section(Participant who, const Request& request, 
 
 // Why it may not wait; none: there is a place, which somebody else may have had to leave.
 template <class Sync>
-Reason BasicGate<Sync>::no_place_for(const Request& request, bool full, Instant now,
+Reason BasicGate<Sync>::no_place_for(const Request& request, bool heavy, bool full, Instant now,
                                      Signals& signals) noexcept {
-  if (beyond_horizon(request)) {
+  if (beyond_horizon(request, heavy)) {
     return Reason::tenant_share;
   }
   if (!in_range(guarded().free_head) || (full && !displace_for(request, now, signals))) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "loadline/gate.h"
+#include "tenants.h"
 
 namespace loadline {
 
@@ -57,7 +58,7 @@ Discipline BasicGate<Sync>::discipline() const noexcept {
 
 template <class Sync>
 bool BasicGate<Sync>::comes_before(std::uint32_t one, std::uint32_t other) const noexcept {
-  if (has_tenants() && places_[one].tag != places_[other].tag) {
+  if (has_tenants() && places_[one].tag / kRound != places_[other].tag / kRound) {
     return places_[one].tag < places_[other].tag;
   }
   return tickets_[one].sequence < tickets_[other].sequence;

@@ -99,18 +99,18 @@ void BasicGate<Sync>::insert_in_order(detail::TicketList& list, std::uint32_t in
   insert_after(list, before, index);
 }
 
-// From the queues, which are in order by now. What cannot stand in a calendar (its round has passed
-// or is too far) is served in the round that is being served.
+// From the queues, which are in order by now. What is too far to stand in a calendar is served in
+// the last round that can.
 template <class Sync>
 void BasicGate<Sync>::rebuild_calendars() noexcept {
   for (std::uint32_t q = 0; q < detail::kQueues; ++q) {
     board_->calendars[q] = {};
     const std::uint32_t importance = q % kMaxClasses;
+    const std::uint64_t first = first_tag(guarded().queues[q], importance);
     std::uint32_t index = guarded().queues[q].head;
     for (std::uint32_t left = guarded().queues[q].count; left > 0 && in_range(index); --left) {
       std::uint64_t& tag = places_[index].tag;
-      const std::uint64_t round = board_->round[importance];
-      tag = std::clamp(tag, round, round + (detail::Calendar::kRounds - 1) * kRound);
+      tag = std::clamp(tag, first, first + (detail::Calendar::kRounds - 1) * kRound);
       enter_calendar(index);
       index = tickets_[index].next;
     }

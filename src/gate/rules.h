@@ -87,8 +87,9 @@ void BasicGate<Sync>::apply_order(const Policy& policy) noexcept {
     guarded().guaranteed |= guarded().guarantees[c] != 0 ? 1U << c : 0U;
   }
   for (std::uint32_t g = 0; g < kMaxGroups; ++g) {
-    guarded().group_tenants[g] =
-        g < policy.group_count ? policy.groups[g].tenants : std::uint16_t{1};
+    guarded().group_tenants[g].store(
+        g < policy.group_count ? policy.groups[g].tenants : std::uint16_t{1},
+        std::memory_order_relaxed);
   }
   const auto discipline = static_cast<std::uint32_t>(policy.discipline);
   if (discipline != published().discipline.load(std::memory_order_relaxed)) {

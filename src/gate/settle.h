@@ -32,6 +32,7 @@ void BasicGate<Sync>::make_permit(Slot& mine, std::uint32_t index, Permit& permi
   permit.tenant_ = 0;
   permit.cost_ = ticket.cost;
   permit.charged_ = 0;
+  permit.group_ = Request::kNoGroup;
   permit.importance_ = ticket.importance;
   permit.kind_ = Permit::Kind::plain;
   permit.held_ = true;
@@ -43,6 +44,7 @@ void BasicGate<Sync>::make_permit(Slot& mine, std::uint32_t index, Permit& permi
   if (has_tenants()) {
     permit.tenant_ = places_[index].tenant;
     permit.charged_ = places_[index].charged;
+    permit.group_ = places_[index].group;
   }
 }
 

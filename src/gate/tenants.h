@@ -53,18 +53,38 @@ std::uint32_t BasicGate<Sync>::rounds_of(std::uint64_t service_ns) const noexcep
 }
 
 template <class Sync>
+std::uint64_t BasicGate<Sync>::round_of(std::uint32_t importance) const noexcept {
+  return board_->round[importance].load(std::memory_order_relaxed);
+}
+
+// The round in which it would be served. May be asked without the mutex, where it may be a moment
+// old.
+template <class Sync>
+std::uint64_t BasicGate<Sync>::tag_of(const Request& request) const noexcept {
+  const std::uint64_t tag = std::max(round_of(request.importance),
+                                     finish_of(accounts_of(request.tenant, request.importance)));
+  if (request.group >= kMaxGroups) {
+    return tag;
+  }
+  const auto& group = board_->group_finish[request.importance][request.group];
+  return std::max(tag, group.load(std::memory_order_relaxed));
+}
+
+template <class Sync>
 typename BasicGate<Sync>::Turn BasicGate<Sync>::turn_of(const Request& request) const noexcept {
   const Accounts accounts = accounts_of(request.tenant, request.importance);
   const std::uint64_t cost = std::min(accounts.one.cost_ns.load(std::memory_order_relaxed),
                                       accounts.other.cost_ns.load(std::memory_order_relaxed));
-  std::uint64_t tag = std::max(board_->round[request.importance], finish_of(accounts));
-  if (request.group < kMaxGroups) {
-    tag = std::max(tag, board_->group_finish[request.importance][request.group]);
-  }
-  return {.tag = tag, .charged = rounds_of(cost)};
+  return {.tag = tag_of(request), .charged = rounds_of(cost)};
 }
 
-// Adds to the accounts of a ticket's tenant and group; a negative amount as its two's complement.
+template <class Sync>
+std::int64_t BasicGate<Sync>::tenants_of_group(std::uint8_t group) const noexcept {
+  return std::max<std::int64_t>(guarded().group_tenants[group].load(std::memory_order_relaxed), 1);
+}
+
+// Adds to the accounts of a ticket's tenant and group, each from `from` on, if it is not further
+// already. Neither is lifted to the other: what one of them did not get, it can still ask for.
 template <class Sync>
 void BasicGate<Sync>::charge_accounts(std::uint32_t index, std::uint64_t from,
                                       std::int64_t rounds) noexcept {
@@ -79,19 +99,23 @@ void BasicGate<Sync>::charge_accounts(std::uint32_t index, std::uint64_t from,
                           std::memory_order_relaxed);
   }
   if (place.group < kMaxGroups) {
-    const std::int64_t tenants = std::max<std::int64_t>(guarded().group_tenants[place.group], 1);
-    std::uint64_t& finish = board_->group_finish[importance][place.group];
-    finish = add(finish, rounds / tenants);
+    auto& finish = board_->group_finish[importance][place.group];
+    finish.store(add(finish.load(std::memory_order_relaxed), rounds / tenants_of_group(place.group)),
+                 std::memory_order_relaxed);
   }
 }
 
-// Gives an entry its place in the queue, and charges its tenant.
+// Gives an entry its place in the queue, and charges its tenant. Who finds nobody waiting is served
+// next, whatever its tenant still owes: a debt is a turn later than others', and there are none.
 template <class Sync>
 void BasicGate<Sync>::take_turn(std::uint32_t index, const Request& request) noexcept {
   const Turn turn = turn_of(request);
+  if (guarded().class_waiting[request.importance].load(std::memory_order_relaxed) == 0) {
+    board_->round[request.importance].store(turn.tag, std::memory_order_relaxed);
+  }
   places_[index] = {
       .tenant = request.tenant, .tag = turn.tag, .charged = turn.charged, .group = request.group};
-  charge_accounts(index, turn.tag, turn.charged);
+  charge_accounts(index, round_of(request.importance), turn.charged);
   std::uint64_t& last = board_->last_tag[request.importance];
   last = std::max(last, turn.tag + turn.charged);
   const std::uint32_t before = last_not_after(index);
@@ -109,8 +133,9 @@ void BasicGate<Sync>::refund(std::uint32_t index) noexcept {
 template <class Sync>
 void BasicGate<Sync>::advance_round(std::uint32_t index) noexcept {
   if (has_tenants()) {
-    std::uint64_t& round = board_->round[tickets_[index].importance];
-    round = std::max(round, places_[index].tag);
+    const std::uint32_t importance = tickets_[index].importance;
+    board_->round[importance].store(std::max(round_of(importance), places_[index].tag),
+                                    std::memory_order_relaxed);
   }
 }
 
@@ -136,13 +161,23 @@ void BasicGate<Sync>::enter_calendar(std::uint32_t index) noexcept {
   calendar.used[day / 64] |= std::uint64_t{1} << day % 64;
 }
 
-// The last entry of this one's round or, from there back to the round being served, of the nearest
+// Where the calendar of a queue begins. Heavy requests that let others pass may be left behind the
+// round being served.
+template <class Sync>
+std::uint64_t BasicGate<Sync>::first_tag(const detail::TicketList& queue,
+                                         std::uint32_t importance) const noexcept {
+  const std::uint64_t round = round_of(importance);
+  return queue.head < capacity_.tickets ? std::min(places_[queue.head].tag, round) : round;
+}
+
+// The last entry of this one's round or, from there back to the first of its queue, of the nearest
 // before it that has any; kNoTicket if it is the first.
 template <class Sync>
 std::uint32_t BasicGate<Sync>::last_not_after(std::uint32_t index) const noexcept {
   const detail::Calendar& calendar = calendar_of(index);
   const std::uint64_t round = places_[index].tag / kRound;
-  std::uint64_t left = round - board_->round[tickets_[index].importance] / kRound + 1;
+  const std::uint64_t first = first_tag(queue_of(index), tickets_[index].importance) / kRound;
+  std::uint64_t left = round - first + 1;
   std::uint64_t at = round;
   while (left != 0) {
     const std::uint32_t day = static_cast<std::uint32_t>(at % detail::Calendar::kRounds);
@@ -181,7 +216,8 @@ void BasicGate<Sync>::publish_farthest(std::uint32_t importance) noexcept {
   if (in_range(last)) {
     published().farthest_tag[importance].store(places_[last].tag, std::memory_order_relaxed);
   } else {
-    board_->round[importance] = std::max(board_->round[importance], board_->last_tag[importance]);
+    board_->round[importance].store(std::max(round_of(importance), board_->last_tag[importance]),
+                                    std::memory_order_relaxed);
     published().farthest_tag[importance].store(0, std::memory_order_relaxed);
   }
 }
@@ -192,15 +228,19 @@ template <class Sync>
 bool BasicGate<Sync>::may_displace_its_like(const Request& request) const noexcept {
   const std::uint64_t farthest =
       published().farthest_tag[request.importance].load(std::memory_order_relaxed);
-  return finish_of(accounts_of(request.tenant, request.importance)) / kRound < farthest / kRound;
+  return tag_of(request) / kRound < farthest / kRound;
 }
 
-// Its turn would come in more rounds than are looked ahead.
+// Its turn would come in more rounds than are looked ahead, behind others.
 template <class Sync>
-bool BasicGate<Sync>::beyond_horizon(const Request& request) const noexcept {
-  return has_tenants() &&
-         turn_of(request).tag / kRound - board_->round[request.importance] / kRound >=
-             detail::Calendar::kRounds;
+bool BasicGate<Sync>::beyond_horizon(const Request& request, bool heavy) const noexcept {
+  const std::uint32_t importance = request.importance;
+  if (!has_tenants() || guarded().class_waiting[importance].load(std::memory_order_relaxed) == 0) {
+    return false;
+  }
+  const detail::TicketList& queue = guarded().queues[importance + (heavy ? kMaxClasses : 0)];
+  return tag_of(request) / kRound - first_tag(queue, importance) / kRound >=
+         detail::Calendar::kRounds;
 }
 
 // Why there is no room: because everybody has much waiting, or because its tenant has.
@@ -234,6 +274,11 @@ void BasicGate<Sync>::settle_account(Charge charge, Outcome ended, Duration serv
     if (owed != 0) {
       account->finish.fetch_add(static_cast<std::uint64_t>(owed), std::memory_order_relaxed);
     }
+  }
+  if (owed != 0 && charge.group < kMaxGroups) {
+    board_->group_finish[charge.importance][charge.group].fetch_add(
+        static_cast<std::uint64_t>(owed / tenants_of_group(charge.group)),
+        std::memory_order_relaxed);
   }
 }
 

@@ -135,11 +135,15 @@ struct Calendar {
 
 inline constexpr std::uint32_t kQueues = 2 * kMaxClasses;  // light and heavy, of each class
 
+template <class Sync>
 struct TenantBoard {
+  template <class T>
+  using Atomic = typename Sync::template Atomic<T>;
+
   Calendar calendars[kQueues];
-  std::uint64_t round[kMaxClasses];  // being served
   std::uint64_t last_tag[kMaxClasses];
-  std::uint64_t group_finish[kMaxClasses][kMaxGroups];
+  Atomic<std::uint64_t> round[kMaxClasses];  // being served
+  Atomic<std::uint64_t> group_finish[kMaxClasses][kMaxGroups];
 };
 
 // A thread or an event loop. All counters have one writer, belong to the slot rather than to who
@@ -230,7 +234,7 @@ struct alignas(128) Guarded {
   std::uint16_t heavy_share;
   std::uint16_t guarantees[kMaxClasses];
   std::int32_t credits[kMaxClasses];
-  std::uint16_t group_tenants[kMaxGroups];
+  Atomic<std::uint16_t> group_tenants[kMaxGroups];
   SpareEstimate spare;
   std::uint64_t seen_turned_away[kMaxParticipants];
   std::uint64_t seen_services;
@@ -296,7 +300,7 @@ constexpr std::uint64_t layout_hash() noexcept {
                                  kBuckets,
                                  sizeof(TenantPlace),
                                  sizeof(TenantAccount<Sync>),
-                                 sizeof(TenantBoard),
+                                 sizeof(TenantBoard<Sync>),
                                  sizeof(Limiter)};
   std::uint64_t hash = 14695981039346656037U;  // FNV-1a
   for (const std::uint64_t part : parts) {

@@ -170,7 +170,7 @@ template <class Sync>
     record_service(mine, now - permit.started_);
   }
   if (permit.tenant_ != 0) {
-    settle_account({permit.tenant_, permit.importance_, permit.charged_}, ended,
+    settle_account({permit.tenant_, permit.importance_, permit.group_, permit.charged_}, ended,
                    now - permit.started_);
   }
   if (permit.kind_ != Permit::Kind::plain) [[unlikely]] {

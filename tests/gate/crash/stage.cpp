@@ -341,7 +341,7 @@ std::uint32_t Stage::mask_of_those_who_wait() const {
 // Each round that has entries names the last of them.
 void Stage::check_calendar(std::uint32_t queue, Wrongs& wrongs) const {
   using detail::Calendar;
-  const auto* const board = reinterpret_cast<const detail::TenantBoard*>(
+  const auto* const board = reinterpret_cast<const detail::TenantBoard<CrashingSync>*>(
       block().data() + detail::board_offset<CrashingSync>(capacity_));
   const auto* const places = reinterpret_cast<const detail::TenantPlace*>(
       block().data() + detail::places_offset<CrashingSync>(capacity_));
@@ -497,7 +497,7 @@ Rules Stage::rules() const {
     rules.guarantees[c] = head().guarded.guarantees[c];
   }
   for (std::uint32_t g = 0; g < kMaxGroups; ++g) {
-    rules.group_tenants[g] = head().guarded.group_tenants[g];
+    rules.group_tenants[g] = head().guarded.group_tenants[g].peek();
   }
   return rules;
 }
