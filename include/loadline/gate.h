@@ -211,6 +211,7 @@ class BasicGate {
                                                          Instant now) const noexcept;
   [[nodiscard]] Reason doom(const Request& request, Instant now) const noexcept;
   [[nodiscard]] Duration known_service_mean(Instant now) const noexcept;
+  [[nodiscard]] Duration expected_service(const Request& request, Instant now) const noexcept;
   [[nodiscard]] std::uint32_t occupied_queues() const noexcept;
   [[nodiscard]] bool heavies_wait_at_or_above(std::uint32_t importance) const noexcept;
   [[nodiscard]] bool someone_below(std::uint32_t importance) const noexcept;
@@ -296,6 +297,7 @@ class BasicGate {
   [[nodiscard]] bool has_tenants() const noexcept { return capacity_.tenant_buckets != 0; }
   [[nodiscard]] Accounts accounts_of(std::uint64_t tenant, std::uint32_t importance) const noexcept;
   [[nodiscard]] std::uint64_t finish_of(const Accounts& accounts) const noexcept;
+  [[nodiscard]] std::uint64_t cost_of(const Request& request) const noexcept;
   [[nodiscard]] std::uint32_t rounds_of(std::uint64_t service_ns) const noexcept;
   [[nodiscard]] std::uint64_t round_of(std::uint32_t importance) const noexcept;
   [[nodiscard]] std::uint64_t first_tag(const detail::TicketList& queue,

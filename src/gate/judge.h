@@ -73,6 +73,20 @@ template <class Sync>
              : Duration{published().service_mean_ns.load(std::memory_order_relaxed)};
 }
 
+// What this request's work will take. A tenant's own mean, where that is the smaller: were those of
+// small requests judged by the mean of all, one tenant's large ones would have them refused. Where
+// it is the larger it is not believed, for it does not age, and might refuse a tenant for ever.
+template <class Sync>
+[[gnu::always_inline]] inline Duration BasicGate<Sync>::expected_service(
+    const Request& request, Instant now) const noexcept {
+  const Duration mean = known_service_mean(now);
+  if (!has_tenants() || mean.ns == 0) {
+    return mean;
+  }
+  const Duration own{static_cast<std::int64_t>(cost_of(request))};
+  return own.ns == 0 ? mean : std::min(mean, own);
+}
+
 // Has the deadline passed, or is it nearer than the work takes?
 template <class Sync>
 [[gnu::always_inline]] inline Reason BasicGate<Sync>::doom(const Request& request,
@@ -83,7 +97,7 @@ template <class Sync>
   if (request.deadline <= now) {
     return Reason::deadline_expired;
   }
-  return request.deadline - known_service_mean(now) < now ? Reason::deadline_unmeetable
+  return request.deadline - expected_service(request, now) < now ? Reason::deadline_unmeetable
                                                           : Reason::none;
 }
 
@@ -162,7 +176,7 @@ template <class Sync>
 [[gnu::always_inline]] inline typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge_wait(
     const Request& request, std::uint32_t ahead, Instant now) const noexcept {
   Duration budget{published().wait_budget_ns.load(std::memory_order_relaxed)};
-  const Duration mean = known_service_mean(now);
+  const Duration mean = expected_service(request, now);
   Instant by_deadline = Instant::never();
   if (request.deadline != Instant::never()) {
     // Of what is left, a share: the rest is for the work. A smaller one where the newest start

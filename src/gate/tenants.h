@@ -70,12 +70,17 @@ std::uint64_t BasicGate<Sync>::tag_of(const Request& request) const noexcept {
   return std::max(tag, group.load(std::memory_order_relaxed));
 }
 
+// The mean of its tenant's service times; 0: not known.
+template <class Sync>
+std::uint64_t BasicGate<Sync>::cost_of(const Request& request) const noexcept {
+  const Accounts accounts = accounts_of(request.tenant, request.importance);
+  return std::min(accounts.one.cost_ns.load(std::memory_order_relaxed),
+                  accounts.other.cost_ns.load(std::memory_order_relaxed));
+}
+
 template <class Sync>
 typename BasicGate<Sync>::Turn BasicGate<Sync>::turn_of(const Request& request) const noexcept {
-  const Accounts accounts = accounts_of(request.tenant, request.importance);
-  const std::uint64_t cost = std::min(accounts.one.cost_ns.load(std::memory_order_relaxed),
-                                      accounts.other.cost_ns.load(std::memory_order_relaxed));
-  return {.tag = tag_of(request), .charged = rounds_of(cost)};
+  return {.tag = tag_of(request), .charged = rounds_of(cost_of(request))};
 }
 
 template <class Sync>

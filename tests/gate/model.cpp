@@ -114,6 +114,17 @@ Duration Model::mean(Instant now) const {
   return now > mean_until_ ? Duration{} : mean_;
 }
 
+// A tenant whose requests are smaller than most is not judged by the others.
+Duration Model::expected(const Request& request, Instant now) const {
+  const Duration of_all = mean(now);
+  const auto of_class = accounts_[request.importance].find(request.tenant);
+  if (!tenants() || of_all.ns == 0 || of_class == accounts_[request.importance].end() ||
+      of_class->second.cost_ns == 0) {
+    return of_all;
+  }
+  return std::min(of_all, Duration{static_cast<std::int64_t>(of_class->second.cost_ns)});
+}
+
 // A class is not passed by its own kind or by lesser ones, but for heavy requests that wait for
 // their share of the limit: those let light ones pass, and no heavy ones.
 bool Model::someone_first(std::uint32_t importance, bool heavy) const {
@@ -136,7 +147,7 @@ Model::Verdict Model::judge(const Request& request, std::uint32_t cost, Instant 
   if (request.deadline <= now) {
     return no(Reason::deadline_expired);
   }
-  if (request.deadline != Instant::never() && request.deadline - now < mean(now)) {
+  if (request.deadline != Instant::never() && request.deadline - now < expected(request, now)) {
     return no(Reason::deadline_unmeetable);
   }
   const bool heavy = cost > 1;
@@ -180,7 +191,7 @@ Reason Model::full_for(const Request& request) const {
 }
 
 Model::Verdict Model::judge_wait(const Request& request, std::uint32_t ahead, Instant now) const {
-  const Duration service = mean(now);
+  const Duration service = expected(request, now);
   Duration budget = policy_.wait_budget;
   Instant by_deadline = Instant::never();
   if (request.deadline != Instant::never()) {

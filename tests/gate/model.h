@@ -112,6 +112,7 @@ class Model {
   // Judging (model.cpp).
   [[nodiscard]] std::uint32_t charge(const Request& request) const;
   [[nodiscard]] Duration mean(Instant now) const;
+  [[nodiscard]] Duration expected(const Request& request, Instant now) const;
   [[nodiscard]] Verdict judge(const Request& request, std::uint32_t cost, Instant now,
                               bool observing) const;
   [[nodiscard]] Verdict judge_wait(const Request& request, std::uint32_t ahead, Instant now) const;
