@@ -278,6 +278,7 @@ class BasicGate {
   [[nodiscard]] std::uint32_t choose(std::uint32_t one, std::uint32_t other, bool earlier) noexcept;
   [[nodiscard]] std::uint32_t next_of(std::uint32_t importance, bool heavy) noexcept;
   [[nodiscard]] std::uint32_t last_of(std::uint32_t importance) noexcept;
+  [[nodiscard]] std::uint32_t guaranteed() const noexcept;
   void credit_guarantees(std::uint32_t importance, std::uint32_t cost) noexcept;
   [[nodiscard]] std::uint32_t class_owed_a_start() const noexcept;
   [[nodiscard]] std::uint32_t places_kept(std::uint32_t importance) const noexcept;

@@ -63,6 +63,15 @@ constexpr Duration operator-(Duration a, Duration b) noexcept {
   return {detail::saturating_sub(a.ns, b.ns)};
 }
 
+constexpr Duration operator*(Duration d, std::int64_t n) noexcept {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(d.ns, n, &result)) {
+    return {(d.ns < 0) == (n < 0) ? std::numeric_limits<std::int64_t>::max()
+                                  : std::numeric_limits<std::int64_t>::min()};
+  }
+  return {result};
+}
+
 struct Instant {
   std::int64_t ns = 0;
 

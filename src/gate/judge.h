@@ -194,8 +194,8 @@ template <class Sync>
   if (mean.ns == 0 || has_tenants()) {
     return wait;
   }
-  const Duration predicted{published().drain_ns.load(std::memory_order_relaxed) *
-                           (std::int64_t{ahead} + 1)};
+  const Duration drain{published().drain_ns.load(std::memory_order_relaxed)};
+  const Duration predicted = drain * (std::int64_t{ahead} + 1);
   if (now + predicted > wait.start_by) {
     wait.verdict = Verdict::reject;
     wait.for_queue = true;

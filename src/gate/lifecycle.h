@@ -252,7 +252,7 @@ template <class Sync>
 Signals BasicGate<Sync>::tick(Instant now) noexcept {
   std::int64_t due = head_->next_tick.load(std::memory_order_relaxed);
   // A time far ahead of the caller's own means that the clock was set back: then it is due as well.
-  const bool early = now.ns < due && due - now.ns <= kTickInterval.ns;
+  const bool early = now.ns < due && Instant{due} - now <= kTickInterval;
   if (early || !head_->next_tick.compare_exchange_strong(due, (now + kTickInterval).ns,
                                                          std::memory_order_relaxed)) {
     return {};

@@ -92,15 +92,22 @@ std::uint32_t BasicGate<Sync>::last_of(std::uint32_t importance) noexcept {
                                   : choose(light.tail, heavy.tail, false);
 }
 
+// A mask of classes, whatever the block holds.
+template <class Sync>
+std::uint32_t BasicGate<Sync>::guaranteed() const noexcept {
+  return guarded().guaranteed & ((1U << kMaxClasses) - 1);
+}
+
 // A guarantee is a share of the dispatches. Each start gives every guaranteed class its share of
 // credit and takes one from the class that started; who has a whole one comes first.
 template <class Sync>
 void BasicGate<Sync>::credit_guarantees(std::uint32_t importance, std::uint32_t cost) noexcept {
   const auto units = static_cast<std::int32_t>(std::min(cost, 1000U));
-  for (std::uint32_t left = guarded().guaranteed; left != 0; left &= left - 1) {
+  for (std::uint32_t left = guaranteed(); left != 0; left &= left - 1) {
     const auto c = static_cast<std::uint32_t>(std::countr_zero(left));
     const std::int32_t share = guarded().guarantees[c];
     std::int32_t& credit = guarded().credits[c];
+    credit = std::clamp(credit, -kMostCredit, kMostCredit);
     credit = std::min(credit + share * units, kMostCredit);
     if (c == importance) {
       credit = std::max(credit - kOneStart * units, -kMostCredit);
@@ -113,7 +120,7 @@ template <class Sync>
 std::uint32_t BasicGate<Sync>::class_owed_a_start() const noexcept {
   std::uint32_t owed = kMaxClasses;
   std::int32_t most = kOneStart - 1;
-  for (std::uint32_t left = guarded().guaranteed; left != 0; left &= left - 1) {
+  for (std::uint32_t left = guaranteed(); left != 0; left &= left - 1) {
     const auto c = static_cast<std::uint32_t>(std::countr_zero(left));
     if (guarded().credits[c] > most && ((occupied_queues() >> c & 1) != 0 || heavy_eligible(c))) {
       owed = c;

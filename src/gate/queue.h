@@ -98,7 +98,8 @@ std::uint32_t BasicGate<Sync>::charge_now(std::uint32_t index) const noexcept {
   const TicketAt& ticket = tickets_[index];
   const std::uint32_t most =
       ticket.heavy ? published().heavy_limit.load(std::memory_order_relaxed) : ticket.cost;
-  return std::min({ticket.cost, most, threshold(ticket.importance)});
+  // Asked of a ticket before it is known to be sound.
+  return std::min({ticket.cost, most, threshold(ticket.importance % kMaxClasses)});
 }
 
 // Who of a class's heavy requests is next in line; kNoTicket: there is none.

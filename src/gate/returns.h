@@ -107,7 +107,8 @@ void BasicGate<Sync>::share_spare(Instant now) noexcept {
     const std::uint64_t part = known ? std::max<std::uint64_t>(turned_away[i], 1) : 1;
     const std::uint64_t whole = known ? turned_away_by_all : std::max(seats, 1U);
     const std::uint64_t step =
-        room == 0 ? 0 : kBookedSecond * kReturnPhases * whole / (room * part);
+        room == 0 ? 0
+                  : kBookedSecond * kReturnPhases * whole / std::max<std::uint64_t>(room * part, 1);
     slots_[i].return_step.store(
         static_cast<std::uint32_t>(std::clamp<std::uint64_t>(step, room == 0 ? 0 : 1, 1U << 30)),
         std::memory_order_relaxed);

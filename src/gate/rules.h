@@ -142,8 +142,8 @@ void BasicGate<Sync>::publish_limit() noexcept {
 template <class Sync>
 void BasicGate<Sync>::publish_drain() noexcept {
   const std::int64_t mean = published().service_mean_ns.load(std::memory_order_relaxed);
-  published().drain_ns.store(mean / std::int64_t{guarded().limiter.limit()},
-                             std::memory_order_relaxed);
+  const std::int64_t limit = std::max(guarded().limiter.limit(), 1U);
+  published().drain_ns.store(mean / limit, std::memory_order_relaxed);
 }
 
 // `automatic`: as many as start within the wait budget, by Little's law: budget * limit / mean.
@@ -199,15 +199,20 @@ void BasicGate<Sync>::skip_window() noexcept {
 template <class Sync>
 void BasicGate<Sync>::take_window(std::uint64_t services, std::uint64_t service_ns,
                                   Instant now) noexcept {
-  const auto count = static_cast<std::int64_t>(services - guarded().seen_services);
-  const auto mean_here = static_cast<std::int64_t>(service_ns - guarded().seen_service_ns) / count;
+  // Within these bounds, whatever the block holds.
+  constexpr std::uint64_t kMostServices = 1U << 30;
+  const auto count = static_cast<std::int64_t>(
+      std::min<std::uint64_t>(services - guarded().seen_services, kMostServices));
+  const Duration mean_here{static_cast<std::int64_t>(service_ns - guarded().seen_service_ns) /
+                           count};
   if (services >= kServicesToBelieve) {
-    const std::int64_t mean = published().service_mean_ns.load(std::memory_order_relaxed);
-    const std::int64_t moved =
-        mean == 0 ? static_cast<std::int64_t>(service_ns / services)
-                  : mean + (mean_here - mean) / (count + std::int64_t{kServicesToBelieve}) * count;
-    published().service_mean_ns.store(std::max<std::int64_t>(moved, 1), std::memory_order_relaxed);
-    const Duration life = std::max(kServiceMeanLife, Duration{2 * moved});
+    const Duration mean{published().service_mean_ns.load(std::memory_order_relaxed)};
+    const std::int64_t share = count + std::int64_t{kServicesToBelieve};
+    const Duration moved = mean.ns == 0 ? Duration{static_cast<std::int64_t>(service_ns / services)}
+                                        : mean + Duration{(mean_here - mean).ns / share * count};
+    published().service_mean_ns.store(std::max<std::int64_t>(moved.ns, 1),
+                                      std::memory_order_relaxed);
+    const Duration life = std::max(kServiceMeanLife, moved + moved);
     published().service_mean_until.store((now + life).ns, std::memory_order_relaxed);
     publish_drain();
   }
@@ -216,7 +221,7 @@ void BasicGate<Sync>::take_window(std::uint64_t services, std::uint64_t service_
   const std::uint32_t limit_before = guarded().limiter.limit();
   guarded().limiter.take({.now = now,
                           .completions = static_cast<std::uint64_t>(count),
-                          .service_mean = Duration{mean_here},
+                          .service_mean = mean_here,
                           .in_flight = load_word().in_flight()});
   if (guarded().limiter.limit() != limit_before) {
     publish_limit();

@@ -182,7 +182,7 @@ std::uint32_t BasicGate<Sync>::last_not_after(std::uint32_t index) const noexcep
   const detail::Calendar& calendar = calendar_of(index);
   const std::uint64_t round = places_[index].tag / kRound;
   const std::uint64_t first = first_tag(queue_of(index), tickets_[index].importance) / kRound;
-  std::uint64_t left = round - first + 1;
+  std::uint64_t left = std::min<std::uint64_t>(round - first + 1, detail::Calendar::kRounds);
   std::uint64_t at = round;
   while (left != 0) {
     const std::uint32_t day = static_cast<std::uint32_t>(at % detail::Calendar::kRounds);

@@ -3,9 +3,14 @@
 // AddressSanitizer this shows the first, and by ending at all the second.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <random>
+#include <string>
 
 #include "gate_box.h"
+// Which says where things lie.
+#include "gate/lifecycle.h"
 
 namespace loadline::test {
 namespace {
@@ -109,6 +114,121 @@ TEST(Corruption, OfTicketsAndListsIsContained) {
     noticed += box.gate.snapshot().corruptions;
   }
   EXPECT_GT(noticed, 0U);
+}
+
+// Numbers that are divided by, multiplied or used as an index. Half of these once ended in a trap,
+// an overflow or a read outside of its array, as fuzzing found (tests/fuzz).
+using Head = detail::BlockHead<NativeSync>;
+
+struct Scribble {
+  const char* what;
+  void (*scribble)(Head& head);
+};
+
+class NumberOfTheBlock : public testing::TestWithParam<Scribble> {};
+
+Policy policy_with_all() {
+  Policy policy = policy_of(2, QueueSize::at_most(20));
+  policy.tenants = 10;
+  policy.classes[3].guarantee = 100;
+  return policy;
+}
+
+// Long enough for windows and seconds to close, with work, waits and all kinds of requests.
+void live(GateBox& box, Participant who) {
+  std::vector<Permit> held;
+  Signals signals;
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    Request request = of_class(static_cast<std::uint8_t>(i % 4), i % 7 == 0 ? 2 : 1);
+    request.tenant = i % 5;
+    Offer answer = box.gate.offer(who, request, box.now);
+    if (answer.permit.held()) {
+      held.push_back(std::move(answer.permit));
+    }
+    if (i % 3 == 0 && !held.empty()) {
+      box.gate.release(who, held.back(), Outcome::success, box.now);
+      held.pop_back();
+    }
+    std::array<Settled, 4> out;
+    const std::size_t n = box.gate.collect(who, out, box.now, signals);
+    for (std::size_t k = 0; k < n; ++k) {
+      if (out[k].kind == Settled::Kind::admit) {
+        held.push_back(std::move(out[k].permit));
+      }
+    }
+    box.pass(Duration::millis(7));
+    signals |= box.gate.tick(box.now);
+    EXPECT_EQ(signals.participants >> 3, 0U);
+  }
+  for (Permit& permit : held) {
+    box.gate.release(who, permit, Outcome::success, box.now);
+  }
+}
+
+TEST_P(NumberOfTheBlock, MayBeAnything) {
+  GateBox box(policy_with_all(), 3);
+  const Participant me = box.attach();
+  live(box, me);
+  for (int i = 0; i < 3; ++i) {
+    GetParam().scribble(*static_cast<Head*>(box.memory()));
+    live(box, me);
+  }
+}
+
+template <class Law>
+void zero(Law& law) {
+  std::memset(static_cast<void*>(&law), 0, sizeof law);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, NumberOfTheBlock,
+    testing::Values(
+        Scribble{"NoLimit", [](Head& h) { zero(h.guarded.limiter); }},
+        Scribble{"MoreServicesSeenThanThereWere",
+                 [](Head& h) { h.guarded.seen_services += 20 + 1; }},
+        Scribble{"ServicesSeenAtTheEnd", [](Head& h) { h.guarded.seen_services = INT64_MAX; }},
+        Scribble{"ServiceTimeSeenAtTheEnd",
+                 [](Head& h) { h.guarded.seen_service_ns = std::uint64_t{1} << 63; }},
+        Scribble{"AnEndlessMean",
+                 [](Head& h) {
+                   h.published.service_mean_ns.store(INT64_MAX);
+                   h.published.service_mean_until.store(INT64_MAX);
+                   h.published.drain_ns.store(INT64_MAX);
+                 }},
+        Scribble{"ANegativeMean", [](Head& h) { h.published.service_mean_ns.store(INT64_MIN); }},
+        Scribble{"GuaranteesOfClassesThatAreNone", [](Head& h) { h.guarded.guaranteed = ~0U; }},
+        Scribble{"EndlessCredit", [](Head& h) { std::fill_n(h.guarded.credits, 8, INT32_MAX); }},
+        Scribble{"EndlessDebt", [](Head& h) { std::fill_n(h.guarded.credits, 8, INT32_MIN); }},
+        Scribble{"QueuesThatAreNone", [](Head& h) { h.guarded.occupied.store(~0U); }},
+        Scribble{"ATickInThePast", [](Head& h) { h.next_tick.store(INT64_MIN); }},
+        Scribble{"NoRetryAfter", [](Head& h) { h.published.retry_after.store(1); }},
+        Scribble{"FlagsThatAreNotOne",
+                 [](Head& h) {
+                   std::memset(static_cast<void*>(&h.guarded.spare), 0x66, sizeof h.guarded.spare);
+                   h.guarded.audit_due = 0x66;
+                 }},
+        Scribble{"TurnsLongAgo",
+                 [](Head& h) {
+                   for (auto& tag : h.published.farthest_tag) {
+                     tag.store(~std::uint64_t{0});
+                   }
+                 }}),
+    [](const auto& of) { return std::string(of.param.what); });
+
+TEST(Corruption, OfAHeavyTicketsClassIsSeenBeforeItIsUsed) {
+  GateBox box(policy_of(4, QueueSize::at_most(20)), 3);
+  const Participant me = box.attach();
+  Offer all = box.gate.offer(me, of_class(kCritical, 4), box.now);
+  const Ticket waiting = box.gate.offer(me, of_class(kCritical, 2), box.now).ticket;
+  ASSERT_TRUE(waiting.valid());
+  auto* const tickets = reinterpret_cast<detail::TicketSlot<NativeSync>*>(
+      static_cast<std::byte*>(box.memory()) +
+      detail::tickets_offset<NativeSync>(box.gate.capacity().participants));
+  tickets[waiting.index].importance = 200;
+  tickets[waiting.index].heavy = 0x66;
+  box.gate.release(me, all.permit, Outcome::success, box.now);
+  live(box, me);
+  EXPECT_GT(box.gate.snapshot().corruptions, 0U);
 }
 
 // The mutex's owner dies; the next one rebuilds from the states. Here the states are sound and all

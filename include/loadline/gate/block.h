@@ -88,7 +88,7 @@ struct alignas(64) TicketSlot {
   std::uint32_t owner;  // participant
   std::uint32_t cost;
   std::uint8_t importance;
-  bool heavy;          // of a weight above 1
+  std::uint8_t heavy;  // 1: of a weight above 1 (no bool: it may hold anything)
   Reason reason;       // once refused
   Reason late_reason;  // what it will be refused with when start_by has passed
   std::uint32_t previous;
@@ -243,7 +243,7 @@ struct alignas(128) Guarded {
   std::uint32_t quota_swept;    // of the quota's places, where the sweep goes on
   std::uint32_t granted_units;  // granted, not collected: in the word, in no participant's bracket
   Atomic<std::uint32_t> granted_heavy;  // of these, of a weight above 1
-  bool audit_due;
+  std::uint8_t audit_due;               // 0 or 1
 
   Atomic<std::uint32_t> class_waiting[kMaxClasses];
   Atomic<std::uint64_t> wait_buckets[kMaxClasses][kBuckets];

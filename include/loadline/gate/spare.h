@@ -33,7 +33,7 @@ constexpr std::uint32_t integer_root(std::uint64_t n) noexcept {
 class SpareEstimate {
  public:
   // One look at the word, as often as the gate ticks.
-  void look(bool full) noexcept { full_ = full_ && full; }
+  void look(bool full) noexcept { full_ = full_ != 0 && full ? 1 : 0; }
 
   [[nodiscard]] bool second_is_over(Instant now) const noexcept {
     return now - began_ >= kSecond || now < began_;
@@ -42,14 +42,14 @@ class SpareEstimate {
   // Ends a second. Both counts are totals since the gate was made.
   void take_second(std::uint64_t offers, std::uint64_t completions, Instant now) noexcept {
     const Duration took = now - began_;
-    if (started_ && took >= kSecond) {
+    if (started_ != 0 && took >= kSecond) {
       take_rates(per_second(offers - offers_, took), per_second(completions - completions_, took));
     }
-    started_ = true;
+    started_ = 1;
     began_ = now;
     offers_ = offers;
     completions_ = completions;
-    full_ = true;
+    full_ = 1;
   }
 
   // Requests a second; `promised` is limit / service time, 0 if that is not known. 0: not known.
@@ -81,7 +81,7 @@ class SpareEstimate {
     offered_[seconds_ % kOffers] = offers;
     done_[seconds_ % kDone] = done;
     ++seconds_;
-    if (full_ && done != 0) {
+    if (full_ != 0 && done != 0) {
       const auto moved = static_cast<std::int64_t>(done) - static_cast<std::int64_t>(saturated_);
       saturated_ =
           saturated_ == 0
@@ -104,8 +104,9 @@ class SpareEstimate {
   std::uint32_t saturated_ = 0;
   std::array<std::uint32_t, kOffers> offered_{};
   std::array<std::uint32_t, kDone> done_{};
-  bool started_ = false;
-  bool full_ = true;
+  // 0 or 1. In shared memory a bool would have to be believed.
+  std::uint8_t started_ = 0;
+  std::uint8_t full_ = 1;
 };
 
 }  // namespace loadline
