@@ -1,6 +1,7 @@
 #include "config_file.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -9,7 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace loadline::tools {
 namespace {
@@ -52,6 +55,52 @@ std::string hint(std::string_view unknown, const std::vector<std::string_view>& 
   const bool near = !nearest.empty() && least <= std::max<std::size_t>(2, nearest.size() / 3);
   return near ? fmt::format("not known; did you mean '{}'?", nearest)
               : fmt::format("not known; known are {}", fmt::join(known, ", "));
+}
+
+// Notes where documents begin.
+class Beginnings : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark&) override { awaited_ = true; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { note(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { note(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                const std::string&) override {
+    note(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    note(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    note(mark);
+  }
+  void OnMapEnd() override {}
+
+  const std::vector<FilePlace>& places() const { return places_; }
+
+ private:
+  void note(const YAML::Mark& mark) {
+    if (std::exchange(awaited_, false)) {
+      places_.push_back(place_of(mark));
+    }
+  }
+
+  bool awaited_ = false;
+  std::vector<FilePlace> places_;
+};
+
+// Of the first two. YAML::LoadAll reads all, and where nothing can begin, as at a comma, it reads
+// an empty document after the other without an end.
+std::vector<FilePlace> places_of_documents(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  Beginnings beginnings;
+  while (beginnings.places().size() < 2 && parser.HandleNextDocument(beginnings)) {
+  }
+  return beginnings.places();
 }
 
 // Walks the document and fills a ConfigFile.
@@ -106,11 +155,13 @@ std::vector<std::string_view> names_below(std::string_view prefix) {
 ConfigFile Reader::read(const std::string& text) {
   file_.config = default_config();
   try {
-    const auto documents = YAML::LoadAll(text);
-    if (documents.size() > 1) {
-      file_.faults.push_back({place_of(documents[1].Mark()), "a second document: allowed is one"});
+    const auto places = places_of_documents(text);
+    if (places.size() > 1) {
+      const bool stuck = places[1] == places[0];
+      file_.faults.push_back({places[1], stuck ? "not YAML: nothing can begin here"
+                                               : "a second document: allowed is one"});
     }
-    read_document(documents.empty() ? YAML::Node() : documents.front());
+    read_document(YAML::Load(text));
   } catch (const YAML::Exception& error) {
     file_.faults.push_back({place_of(error.mark), "not YAML: " + printable(error.msg)});
   }

@@ -113,6 +113,13 @@ TEST(ConfigFile, ShapesThatDoNotFit) {
   EXPECT_THAT(faults_of("version: 1\n---\nversion: 1\n"), HasSubstr("a second document"));
 }
 
+// The YAML library reads one empty document after the other here, without an end.
+TEST(ConfigFile, WhereNothingCanBeginItIsSaidAndNotWaitedFor) {
+  EXPECT_THAT(faults_of(",a: 1"), HasSubstr("f.yaml:1:1: not YAML: nothing can begin here"));
+  EXPECT_THAT(faults_of("version: 1\n---\n}"), HasSubstr("f.yaml:3:1: "));
+  EXPECT_THAT(faults_of("]"), HasSubstr("f.yaml:1:1: not YAML"));
+}
+
 TEST(ConfigFile, WhatIsNotYamlIsSaidWithItsPlace) {
   EXPECT_THAT(faults_of("version: 1\nlimit: [1\n"), HasSubstr("not YAML: "));
   EXPECT_THAT(faults_of("version: 1\nreject: {body: \"a}\n"), StartsWith("f.yaml:"));
