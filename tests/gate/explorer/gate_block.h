@@ -126,8 +126,8 @@ class GateBlock {
   [[nodiscard]] TicketAt* tickets() const {
     return at<TicketAt>(detail::tickets_offset<SteppedSync>(capacity_.participants));
   }
-  [[nodiscard]] detail::TenantBoard& board() const {
-    return *at<detail::TenantBoard>(detail::board_offset<SteppedSync>(capacity_));
+  [[nodiscard]] detail::TenantBoard<SteppedSync>& board() const {
+    return *at<detail::TenantBoard<SteppedSync>>(detail::board_offset<SteppedSync>(capacity_));
   }
   [[nodiscard]] detail::TenantPlace* places() const {
     return at<detail::TenantPlace>(detail::places_offset<SteppedSync>(capacity_));

@@ -162,7 +162,7 @@ std::uint64_t GateWorld::board_digest(std::uint64_t hash) const {
   if (!block_.has_tenants()) {
     return hash;
   }
-  const detail::TenantBoard& board = block_.board();
+  const auto& board = block_.board();
   for (const detail::Calendar& calendar : board.calendars) {
     for (std::size_t i = 0; i < std::size(calendar.used); ++i) {
       for (std::uint64_t days = calendar.used[i]; days != 0; days &= days - 1) {

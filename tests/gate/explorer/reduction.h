@@ -26,6 +26,8 @@ enum class Cell : std::uint8_t {
   occupied_since,
   newest_first,
   farthest_tag,
+  round,
+  occupied,
   class_waiting,
   granted_heavy,
   mutex,
@@ -51,6 +53,8 @@ inline constexpr const char* kCellNames[] = {"counter",
                                              "occupied_since",
                                              "newest_first",
                                              "farthest_tag",
+                                             "round",
+                                             "occupied",
                                              "class_waiting",
                                              "granted_heavy",
                                              "mutex",
@@ -180,6 +184,8 @@ class Reduction {
     mark(head.published.newest_first, Cell::newest_first);
     mark(head.published.farthest_tag, Cell::farthest_tag);
     mark(head.guarded, Cell::counter);
+    mark(head.guarded.occupied, Cell::occupied);
+    mark(head.guarded.group_tenants, Cell::rule);
     mark(head.guarded.class_waiting, Cell::class_waiting);
     mark(head.guarded.granted_heavy, Cell::granted_heavy);
     mark(head.guarded.mutex, Cell::mutex);
@@ -198,6 +204,8 @@ class Reduction {
     mark_bytes(block_.tickets(), kTickets * sizeof(TicketAt), Cell::ticket);
     if (block_.has_tenants()) {
       mark_bytes(block_.accounts(), 2 * kTenantBuckets * sizeof(Account), Cell::account);
+      mark(block_.board().round, Cell::round);
+      mark(block_.board().group_finish, Cell::account);
     }
     if (block_.has_quota()) {
       mark_bytes(block_.quota_cells(), kQuotaCells * sizeof(QuotaCell), Cell::quota);
@@ -259,6 +267,10 @@ class Reduction {
       case Cell::farthest_tag:
         return written_in_sections(block_.has_tenants(), locked, writes,
                                    "explorer: farthest_tag without the mutex");
+      case Cell::round:
+        return written_in_sections(true, locked, writes, "explorer: a round without the mutex");
+      case Cell::occupied:
+        return written_in_sections(true, locked, writes, "explorer: occupied without the mutex");
       case Cell::class_waiting:
         // Read without the mutex only to predict a wait, which without a known mean is none.
         check(!writes || locked, "explorer: class_waiting without the mutex");
