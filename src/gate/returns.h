@@ -34,7 +34,7 @@ template <class Sync>
   if (step == 0 || booked_up || now.ns < 0) {
     return rotate_return(mine, range);
   }
-  const std::uint64_t time = static_cast<std::uint64_t>(now.ns);
+  const auto time = static_cast<std::uint64_t>(now.ns);
   const std::uint64_t second = time / kSecondNs;
   const std::uint64_t phase = time % kSecondNs / kPhaseNs;
   auto& booked = mine.booked[phase];

@@ -185,7 +185,7 @@ std::uint32_t BasicGate<Sync>::last_not_after(std::uint32_t index) const noexcep
   std::uint64_t left = std::min<std::uint64_t>(round - first + 1, detail::Calendar::kRounds);
   std::uint64_t at = round;
   while (left != 0) {
-    const std::uint32_t day = static_cast<std::uint32_t>(at % detail::Calendar::kRounds);
+    const auto day = static_cast<std::uint32_t>(at % detail::Calendar::kRounds);
     const std::uint64_t here = std::min<std::uint64_t>(left, day % 64 + 1);
     // Bits of this word from `day` down, as many as are still to be looked at.
     const std::uint64_t up_to = calendar.used[day / 64] << (63 - day % 64);
