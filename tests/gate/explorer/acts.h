@@ -9,7 +9,7 @@ inline constexpr std::uint8_t kHigh = 0;
 inline constexpr std::uint8_t kLow = 1;
 inline constexpr std::uint32_t kA = 0;
 inline constexpr std::uint32_t kB = 1;
-inline constexpr std::uint32_t kC = 2;
+inline constexpr std::uint32_t kD = 3;
 inline constexpr std::uint32_t kAfterTheBudget = 2'000;  // ms; the wait budget is a second
 
 inline Act request(std::uint8_t importance = kHigh, std::uint32_t units = 1) {

@@ -49,7 +49,8 @@ struct Person {
   bool heavy_ticket = false;
   bool heavy_permit = false;
   bool exempt_permit = false;
-  std::uint32_t heavy_leaving = 0;  // units of a weight above 1 that are being given back
+  std::uint32_t leaving = 0;   // units that it is giving back
+  bool heavy_leaving = false;  // of a weight above 1
 };
 
 struct Book {

@@ -102,7 +102,7 @@ void Engine::forget() {
 }
 
 void Engine::wrote(const void* address, std::uint64_t before, std::uint64_t after) {
-  if (stepping_) {
+  if (stepping_ || acting_) {
     subject_->wrote(address, before, after);
   }
 }

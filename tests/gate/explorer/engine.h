@@ -124,8 +124,10 @@ class Engine {
   void act_as(Subject& subject, std::uint32_t who, Deed deed) {
     subject_ = &subject;
     stepping_ = false;
+    acting_ = true;
     current_ = who;
     deed();
+    acting_ = false;
     stepping_ = true;
   }
 
@@ -161,6 +163,7 @@ class Engine {
   std::array<Thread, kMaxThreads> threads_{};
   std::uint32_t current_ = kOutsider;
   bool stepping_ = false;
+  bool acting_ = false;
   bool time_out_ = false;
 
   std::vector<Frame> frames_;  // kept for re-use beyond depth_

@@ -6,7 +6,7 @@ include(plant.cmake)
 plant(release_wakes_nobody three include/loadline/gate/fast_path.h
       [[return before.waiting() == 0 ? Signals{} : dispatch_all(now);]] [[return Signals{};]])
 plant(nobody_is_dispatched three src/gate/queue.h
-      [[if (guarded().waiting == 0 || !dispatch_one(now, signals)) {]]
+      [[if (nothing_to_dispatch() || !dispatch_one(now, signals)) {]]
       [[if (guarded().waiting <= kMaxQueue) {]])
 plant(raise_without_dispatch raise src/gate/lifecycle.h
       [[    take_up(changed);
@@ -45,13 +45,23 @@ plant(queueing_without_a_second_look two_twice src/gate/queue.h
 plant(heavy_waits_for_ever lower_below_a_heavy_one src/gate/queue.h
       [[return std::min({ticket.cost, most, threshold(ticket.importance)});]]
       [[return most == 0 ? 0U : ticket.cost;]])
+plant(displaced_is_not_told displacement src/gate/offer.h
+      [[const Reason no = no_place_for(request, full, now, answer.signals);]]
+      [[Signals untold;
+    const Reason no = no_place_for(request, full, now, untold);]])
+plant(reconfiguring_without_dispatch reconfigure src/gate/lifecycle.h
+      [[    take_up(policy);
+  }
+  signals |= dispatch_all(now);]]
+      [[    take_up(policy);
+  }]])
 
 # Too many, or out of turn.
 plant(arrival_passes_waiters high_waits include/loadline/gate/fast_path.h
       [[if (word.waits_at_or_above(importance) ||
         std::uint64_t]]
       [[if (std::uint64_t]])
-plant(grant_without_room three src/gate/queue.h
+plant(grant_without_room heavy_waits_for_room src/gate/queue.h
       [[if (!always && std::uint64_t{word.in_flight()} + cost > most) {]]
       [[if (!always && most == 0) {]])
 plant(limit_without_epoch lower src/gate/rules.h [[word.with_next_epoch().bits]] [[word.bits]])
@@ -88,3 +98,90 @@ plant(repair_leaves_the_word death_of_a_waiter src/gate/recovery.h
       [[  rebuild_lists();
   publish_waiting();]]
       [[  rebuild_lists();]])
+plant(repair_leaves_half_of_the_rules death_while_changing_the_limit src/gate/recovery.h
+      [[  restore_rules();
+  guarded()]]
+      [[  guarded()]])
+
+# Who is next.
+plant(lifo_takes_the_oldest newest_first src/gate/order.h
+      [[  const bool newest = newest_first(importance);]] [[  const bool newest = false;]])
+plant(displaced_is_the_next displacement_of_the_newest src/gate/order.h
+      [[  return newest_first(importance) ? choose(]] [[  return !newest_first(importance) ? choose(]])
+plant(guarantee_is_ignored guarantee src/gate/queue.h
+      [[if (owed < kMaxClasses && decide(]] [[if (owed > kMaxClasses && decide(]])
+plant(start_is_not_charged guarantee_used_up src/gate/order.h
+      [[credit - kOneStart * units]] [[credit]])
+plant(owed_class_blocks_the_rest owed_class_without_room src/gate/queue.h
+      [[if (owed < kMaxClasses && decide(next_of(owed, heavy_eligible(owed)), now, signals)) {
+    return true;]]
+      [[if (owed < kMaxClasses) {
+    return decide(next_of(owed, heavy_eligible(owed)), now, signals);]])
+plant(displacement_takes_a_kept_place places_kept src/gate/order.h
+      [[> places_kept(c)) {]] [[> 0) {]])
+
+# Weights above 1.
+plant(heavy_beyond_its_share two_heavies src/gate/judge.h
+      [[(!heavies_wait_at_or_above(importance) && !heavies_are_full(cost)));]]
+      [[!heavies_wait_at_or_above(importance));]])
+plant(lighter_heavy_passes lighter_heavy_comes src/gate/judge.h
+      [[(!heavies_wait_at_or_above(importance) && !heavies_are_full(cost)));]]
+      [[!heavies_are_full(cost));]])
+plant(heavy_waits_for_its_share_in_the_way share_of_the_heavy_full src/gate/queue.h
+      [[return next < capacity_.tickets && (admits_all() || !heavies_are_full(charge_now(next)));]]
+      [[return next < capacity_.tickets;]])
+plant(heavy_may_start_untold heavy_may_start_again src/gate/queue.h
+      [[if (occupied_queues() >> kMaxClasses != 0 && load_word().mask() != mask_of_queues()) {]]
+      [[if (load_word().mask() > 0xff) {]])
+plant(heavy_may_start_no_more_untold taken_back_from_a_heavy_one src/gate/queue.h
+      [[load_word().mask() != mask_of_queues()) {]]
+      [[(mask_of_queues() & ~load_word().mask()) != 0) {]])
+plant(seat_keeps_the_heavy heavy_leaves_its_seat src/gate/recovery.h
+      [[gone.heavy_held.store(0, std::memory_order_relaxed);]] [[]])
+plant(repair_forgets_the_heavy death_while_granting_a_heavy_one src/gate/recovery.h
+      [[detail::add_alone(guarded().granted_heavy, ticket.cost);]] [[]])
+
+# Grants that nobody comes for.
+plant(taken_back_is_started taken_back src/gate/settle.h
+      [[const bool granted = ticket.state.load(std::memory_order_relaxed) == detail::TicketState::granted;
+  const std::uint8_t importance]]
+      [[const bool granted = ticket.reason == Reason::none || ticket.reason == Reason::queue_timeout;
+  const std::uint8_t importance]])
+
+# Who is charged what.
+plant(calendar_keeps_who_left tenants_in_turn src/gate/queue.h [[    leave_calendar(index);]] [[]])
+plant(repair_forgets_the_calendars death_of_a_tenant src/gate/recovery.h
+      [[    rebuild_calendars();]] [[]])
+plant(calendar_forgets_who_is_behind heavy_tenant_behind_the_round src/gate/tenants.h
+      [[first_tag(queue_of(index), tickets_[index].importance) / kRound;]]
+      [[round_of(tickets_[index].importance) / kRound;]])
+plant(leaving_is_not_refunded tenant_cancels src/gate/queue.h
+      [[      if (has_tenants()) {
+        refund(index);
+      }
+      leave_queue(index);]]
+      [[      leave_queue(index);]])
+plant(quota_without_compare quota_of_one src/gate/quota.h
+      [[    if (cell->compare_exchange_strong(seen.bits, next.bits, std::memory_order_relaxed)) {
+      return {};
+    }]]
+      [[    cell->store(next.bits, std::memory_order_relaxed);
+    return {};]])
+plant(quota_given_back_without_compare quota_given_back_by_two src/gate/quota.h
+      [[    if (cell->compare_exchange_strong(seen.bits, next.bits, std::memory_order_relaxed)) {
+      return;
+    }]]
+      [[    cell->store(next.bits, std::memory_order_relaxed);
+    return;]])
+plant(quota_is_not_given_back quota_given_back src/gate/offer.h
+      [[  refund_quota(request, judgement.reason);
+  return rejected]]
+      [[  return rejected]])
+plant(exempt_is_never_given_back exempt src/gate/offer.h
+      [[detail::add_alone(mine.exempt_held, ~0U);]] [[]])
+plant(seat_keeps_the_exempt exempt_leaves_its_seat src/gate/recovery.h
+      [[gone.exempt_held.store(0, std::memory_order_relaxed);]] [[]])
+plant(draining_lets_in drain src/gate/judge.h
+      [[  if (draining()) {]] [[  if (draining() && observing) {]])
+plant(wait_predicted_by_nobody predicted_wait src/gate/judge.h
+      [[ahead += guarded().class_waiting[c].load(std::memory_order_relaxed);]] [[]])

@@ -74,7 +74,8 @@ inline constexpr Duration kQuotaPeriod = Duration::seconds(1);
 inline Policy policy_of(const Scenario& scenario) {
   Policy policy;
   policy.limit = scenario.limit;
-  policy.queue = QueueSize::at_most(scenario.queue);
+  policy.queue =
+      scenario.queue == 0 ? QueueSize::sized_by_budget() : QueueSize::at_most(scenario.queue);
   policy.discipline = scenario.discipline;
   policy.wait_budget = kBudget;
   add_class(policy, "high");
@@ -101,7 +102,7 @@ class GateBlock {
 
   void make_gate(Instant now) {
     Capacity usual = capacity_;
-    usual.tickets = Capacity::kSpareTickets + scenario_.queue;
+    usual.tickets = Capacity::kSpareTickets + std::max(scenario_.queue, kTickets);
     if (SteppedGate::create(memory_.block, sizeof memory_.block, usual, policy_of(scenario_), now,
                             gate_) != SteppedGate::OpenError::none) {
       std::abort();

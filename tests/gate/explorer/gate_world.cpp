@@ -180,7 +180,11 @@ std::uint64_t GateWorld::board_digest(std::uint64_t hash) const {
 std::uint64_t GateWorld::digest() const {
   const auto& guarded = block_.head().guarded;
   std::uint64_t hash = hash_bytes(between(memory_.get(), &guarded.spare), 1);
-  hash = hash_bytes(between(&guarded.seen_services, &block_.slot(0)), hash);
+  hash = hash_bytes(between(&guarded.seen_services, &guarded.policies), hash);
+  hash = hash_bytes(between(&guarded.policy_taken_up, &block_.slot(0)), hash);
+  for (const Policy& policy : guarded.policies) {
+    hash = mix(mix(hash, policy.limit), static_cast<std::uint64_t>(policy.discipline));
+  }
   for (std::uint32_t i = 0; i < threads(); ++i) {
     const Slot& slot = block_.slot(i);
     hash = hash_bytes(between(&slot, &slot.booked), hash);

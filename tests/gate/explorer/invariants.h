@@ -50,6 +50,7 @@ class Invariants {
       check_quota();
     }
     if (!book_.tick_needed) {
+      check_rules();
       check_waiting();
       check_idle_slot();
     }
@@ -112,10 +113,10 @@ class Invariants {
     if ((at_once || granted) && after.in_flight() > share_of(book_.allowed, importance)) {
       fail("admitted above the limit");
     }
-    const bool admits_all = block_.head().published.flags.peek() != 0;
     if (granted) {
       book_.word_before_grant = before.bits;
-    } else if (at_once && !admits_all && somebody_passed(who, importance, before)) {
+    } else if (at_once && !line_.admits_all() &&
+               somebody_passed(who, importance, after.in_flight() - before.in_flight(), before)) {
       fail("admitted past one who waits");
     }
   }
@@ -124,7 +125,7 @@ class Invariants {
   // The word says later than the tickets that a heavy one may start now: the operation that made it
   // so looks after it.
   [[nodiscard]] bool somebody_passed(std::uint32_t who, std::uint32_t importance,
-                                     Word before) const {
+                                     std::uint32_t cost, Word before) const {
     if (before.waits_at_or_above(importance)) {
       return true;
     }
@@ -134,7 +135,8 @@ class Invariants {
     const std::uint32_t heavy_units =
         places_are_moving() ? kMaxLimit : line_.heavy_units(Line::Count::at_most);
     for (std::uint32_t c = 0; c <= importance; ++c) {
-      if (line_.next_of(c, heavy_units) != nullptr) {
+      if (line_.next_of(c, heavy_units) != nullptr ||
+          (cost > 1 && line_.first_of(c, true) != nullptr)) {
         return true;
       }
     }
@@ -185,24 +187,38 @@ class Invariants {
   void check_grant(const TicketAt& granted) const {
     const std::uint32_t own = granted.heavy ? granted.cost : 0;
     const std::uint32_t heavy_units = line_.heavy_units(Line::Count::at_most) - own;
-    const TicketAt* const first = line_.next_of(granted.importance, heavy_units, &granted);
+    const std::uint32_t owed = owed_a_start(heavy_units, granted);
+    const bool is_owed = owed == granted.importance;
+    const TicketAt* const first = line_.next_of(granted.importance, heavy_units, &granted, is_owed);
     if (!book_.order_moved && first != nullptr && first != &granted &&
         line_.starts_before(*first, granted)) {
       fail("granted past one of its class who waits");
     }
-    const std::uint32_t owed = owed_a_start(heavy_units, granted);
-    if (owed == granted.importance) {
+    if (is_owed) {
       return;
     }
-    if (owed < kClasses &&
-        line_.fits(*line_.next_of(owed, heavy_units), {book_.word_before_grant})) {
+    if (owed < kClasses && !book_.tick_needed &&
+        line_.fits(*line_.next_of(owed, heavy_units, nullptr, true), word_at_decision())) {
       fail("granted past one whose class is owed a start");
     }
     for (std::uint32_t c = 0; c < granted.importance; ++c) {
       if (line_.next_of(c, heavy_units) != nullptr) {
         fail("granted past one of a class above who waits");
       }
+      if (granted.heavy && !line_.admits_all() && line_.first_of(c, true) != nullptr) {
+        fail("granted past a heavy one of a class above");
+      }
     }
+  }
+
+  // When it was decided who starts, perhaps less was free than in the exchange: not what others are
+  // giving back.
+  [[nodiscard]] Word word_at_decision() const {
+    Word word{book_.word_before_grant};
+    for (std::uint32_t i = 0; i < block_.participants(); ++i) {
+      word = i == engine().current() ? word : word.with_in_flight_added(person(i).leaving);
+    }
+    return word;
   }
 
   // kClasses: none.
@@ -212,7 +228,7 @@ class Invariants {
     std::int32_t most = 999;
     for (std::uint32_t c = 0; c < kClasses; ++c) {
       if (guarantee_of(c) != 0 && book_.deaths == 0 && book_.credits[c] > most &&
-          (c == granted.importance || line_.next_of(c, heavy_units) != nullptr)) {
+          (c == granted.importance || line_.next_of(c, heavy_units, nullptr, true) != nullptr)) {
         owed = c;
         most = book_.credits[c];
       }
@@ -270,8 +286,10 @@ class Invariants {
         fail("one gives way who would have started sooner");
       }
     }
-    const bool more_modest = block_.has_tenants() && c == comes.importance &&
-                             book_.finish[c][comes.tenant] / kRound < line_.tag(displaced) / kRound;
+    const std::uint64_t round = block_.has_tenants() ? block_.board().round[c].peek() : 0;
+    const bool more_modest =
+        block_.has_tenants() && c == comes.importance &&
+        std::max(round, book_.finish[c][comes.tenant]) / kRound < line_.tag(displaced) / kRound;
     if (c < comes.importance || (c == comes.importance && !more_modest)) {
       fail("one gives way to his like");
     }
@@ -279,12 +297,13 @@ class Invariants {
 
   // ---- Tenants --------------------------------------------------------------------------------
 
-  // Who comes to wait is charged from the round of its turn on; who is sent away gets that back.
+  // Who comes to wait is charged from the round on that is being served, or from where its tenant's
+  // account is already; who is sent away gets that back.
   void charge_tenant(const TicketAt& waiting) {
     if (block_.has_tenants()) {
-      const detail::TenantPlace& place = block_.places()[block_.index_of(waiting)];
       std::uint64_t& finish = finish_of(waiting);
-      finish = std::max(finish, place.tag) + place.charged;
+      finish = std::max(finish, block_.board().round[waiting.importance].peek()) +
+               block_.places()[block_.index_of(waiting)].charged;
     }
   }
   void refund_tenant(const TicketAt& gone) {
@@ -479,9 +498,23 @@ class Invariants {
         if (stands != (waiting != 0)) {
           fail("occupied_since does not say whether somebody waits");
         }
-      } else if (newest != (discipline == Discipline::lifo)) {
-        fail("the order is not that of the discipline");
+      } else if (stands) {
+        fail("occupied_since where it does not matter");
       }
+    }
+  }
+
+  // Those of before a change, or those of after it.
+  void check_rules() const {
+    const auto& published = block_.head().published;
+    const std::uint32_t limit = published.limit.peek();
+    bool whole = limit == block_.head().guarded.limiter.limit();
+    for (std::uint32_t c = 0; c < kClasses; ++c) {
+      whole = whole && published.thresholds[c].peek() == share_of(limit, c);
+    }
+    const std::uint32_t heavy = std::max(limit * scenario_.heavy_share / 1000, 1U);
+    if (!whole || published.heavy_limit.peek() != heavy) {
+      fail("half of the rules are new");
     }
   }
 
@@ -506,12 +539,12 @@ class Invariants {
     const std::uint32_t heavy_units = line_.heavy_units(Line::Count::exact);
     bool first = true;
     for (std::uint32_t c = 0; c < kClasses; ++c) {
-      const TicketAt* const next = line_.next_of(c, heavy_units);
+      const bool owed = guarantee_of(c) != 0 && book_.deaths == 0 && book_.credits[c] >= 1000;
+      const TicketAt* const next = line_.next_of(c, heavy_units, nullptr, owed);
       if (next == nullptr) {
         continue;
       }
-      const bool owed = guarantee_of(c) != 0 && book_.deaths == 0 && book_.credits[c] >= 1000;
-      if ((first || owed) && line_.fits(*next, block_.word())) {
+      if ((first || owed) && (line_.fits(*next, block_.word()) || line_.admits_all())) {
         fail("a slot is idle beside one who waits");
       }
       first = false;

@@ -61,30 +61,54 @@ class Line {
     std::uint32_t units = block_.head().guarded.granted_heavy.peek();
     for (std::uint32_t i = 0; i < block_.participants(); ++i) {
       const std::uint32_t held = block_.slot(i).heavy_held.peek();
-      units += count == Count::exact ? held : std::max(held, book_.people[i].heavy_leaving);
+      const Person& one = book_.people[i];
+      const std::uint32_t leaving = one.heavy_leaving ? one.leaving : 0;
+      units += count == Count::exact ? held : std::max(held, leaving);
     }
     return units;
   }
 
-  // Who of a class starts next while weights above 1 hold so many units: null if nobody may, since
-  // the heavy ones wait for one another. `also` counts as waiting.
-  [[nodiscard]] const TicketAt* next_of(std::uint32_t importance, std::uint32_t heavy_units,
-                                        const TicketAt* also = nullptr) const {
-    const TicketAt* light = nullptr;
-    const TicketAt* heavy = nullptr;
+  // The first of a class's light or heavy ones; null: there is none. `also` counts as waiting.
+  [[nodiscard]] const TicketAt* first_of(std::uint32_t importance, bool heavy,
+                                         const TicketAt* also = nullptr) const {
+    const TicketAt* first = nullptr;
     for (std::uint32_t i = 0; i < kTickets; ++i) {
       const TicketAt& one = block_.tickets()[i];
-      if ((!waits(one) && &one != also) || one.importance != importance) {
-        continue;
-      }
-      const TicketAt*& first = one.heavy ? heavy : light;
-      first = first == nullptr || starts_before(one, *first) ? &one : first;
+      const bool stands_here =
+          (waits(one) || &one == also) && one.importance == importance && one.heavy == heavy;
+      first = stands_here && (first == nullptr || starts_before(one, *first)) ? &one : first;
     }
-    if (heavy == nullptr ||
-        heavy_units + charge(*heavy) > block_.head().published.heavy_limit.peek()) {
-      return light;
+    return first;
+  }
+
+  // May the first heavy one of a class start, while weights above 1 hold so many units, as soon as
+  // there is room?
+  [[nodiscard]] bool heavy_may_start(std::uint32_t importance, std::uint32_t heavy_units,
+                                     const TicketAt* also = nullptr) const {
+    const TicketAt* const heavy = first_of(importance, true, also);
+    return heavy != nullptr && (admits_all() || heavy_units + charge(*heavy) <=
+                                                    block_.head().published.heavy_limit.peek());
+  }
+
+  // Who of a class starts next: null if nobody may. The heavy ones of a class wait behind those
+  // above that wait for their share, unless their class is owed a start.
+  [[nodiscard]] const TicketAt* next_of(std::uint32_t importance, std::uint32_t heavy_units,
+                                        const TicketAt* also = nullptr, bool owed = false) const {
+    const TicketAt* const light = first_of(importance, false, also);
+    bool heavies = heavy_may_start(importance, heavy_units, also);
+    for (std::uint32_t above = 0; above < importance && !owed; ++above) {
+      heavies = heavies && (first_of(above, true, also) == nullptr ||
+                            heavy_may_start(above, heavy_units, also));
     }
-    return light == nullptr || starts_before(*heavy, *light) ? heavy : light;
+    const TicketAt* const heavy = heavies ? first_of(importance, true, also) : nullptr;
+    if (light == nullptr || heavy == nullptr) {
+      return light == nullptr ? heavy : light;
+    }
+    return starts_before(*heavy, *light) ? heavy : light;
+  }
+
+  [[nodiscard]] bool admits_all() const {
+    return (block_.head().published.flags.peek() & (detail::kFlagObserve | detail::kFlagOff)) != 0;
   }
 
  private:

@@ -96,7 +96,8 @@ class People {
     auto answer = operation(Participant{who});
     me.inside = false;
     me.moves_much = false;
-    me.heavy_leaving = 0;
+    me.leaving = 0;
+    me.heavy_leaving = false;
     ++me.phase;
     engine().forget();
     return answer;
@@ -122,10 +123,14 @@ class People {
         await(who);
         work(who);
         break;
-      case Act::Kind::ask:
+      case Act::Kind::ask: {
+        const bool works_already = person(who).permit.held();
         offer(who, act);
-        work(who);
+        if (!works_already) {
+          work(who);
+        }
         break;
+      }
       case Act::Kind::take:
         offer(who, act);
         await(who);
@@ -362,7 +367,8 @@ class People {
     }
     Permit permit = std::move(me.permit);
     me.permit = Permit();
-    me.heavy_leaving = me.heavy_permit ? permit.cost() : 0;
+    me.leaving = permit.cost();
+    me.heavy_leaving = me.heavy_permit;
     me.heavy_permit = me.exempt_permit = false;
     book_.running -= permit.cost();
     if (outcome == Outcome::success && me.charged != 0) {

@@ -23,11 +23,12 @@ enum class Cell : std::uint8_t {
   flags,
   rule,
   told,
+  occupied,
+  policy,
   occupied_since,
   newest_first,
   farthest_tag,
   round,
-  occupied,
   class_waiting,
   granted_heavy,
   mutex,
@@ -43,31 +44,19 @@ enum class Cell : std::uint8_t {
   unknown,
 };
 
-inline constexpr const char* kCellNames[] = {"counter",
-                                             "service",
-                                             "word",
-                                             "next_tick",
-                                             "flags",
-                                             "rule",
-                                             "told",
-                                             "occupied_since",
-                                             "newest_first",
-                                             "farthest_tag",
-                                             "round",
-                                             "occupied",
-                                             "class_waiting",
-                                             "granted_heavy",
-                                             "mutex",
-                                             "alive",
-                                             "bracket",
-                                             "heavy_held",
-                                             "exempt_held",
-                                             "ready",
-                                             "attached",
-                                             "ticket",
-                                             "account",
-                                             "quota",
-                                             "?"};
+inline constexpr const char* kCellNames[] = {"counter",       "service",
+                                             "word",          "next_tick",
+                                             "flags",         "rule",
+                                             "told",          "occupied",
+                                             "policy",        "occupied_since",
+                                             "newest_first",  "farthest_tag",
+                                             "round",         "class_waiting",
+                                             "granted_heavy", "mutex",
+                                             "alive",         "bracket",
+                                             "heavy_held",    "exempt_held",
+                                             "ready",         "attached",
+                                             "ticket",        "account",
+                                             "quota",         "?"};
 
 class Reduction {
  public:
@@ -86,10 +75,11 @@ class Reduction {
     if (scenario_.every_step) {
       return Weight::step;
     }
-    // Who may die may die before each of its operations; but it leaves the same behind whether it
-    // has read or not.
-    const bool leaves_more = next.step != Step::read && weight != Weight::step;
-    return who == scenario_.victim && leaves_more ? Weight::mortal : weight;
+    // Who may die may die before each of its operations; but it leaves the same behind before a
+    // counter is read as after it.
+    const bool same =
+        weight == Weight::step || (weight == Weight::blind && next.step == Step::read);
+    return who == scenario_.victim && !same ? Weight::mortal : weight;
   }
 
   [[nodiscard]] Cell cell_of(const void* address) const {
@@ -184,10 +174,13 @@ class Reduction {
     mark(head.published.newest_first, Cell::newest_first);
     mark(head.published.farthest_tag, Cell::farthest_tag);
     mark(head.guarded, Cell::counter);
-    mark(head.guarded.occupied, Cell::occupied);
-    mark(head.guarded.group_tenants, Cell::rule);
     mark(head.guarded.class_waiting, Cell::class_waiting);
     mark(head.guarded.granted_heavy, Cell::granted_heavy);
+    mark(head.guarded.occupied, Cell::occupied);
+    mark(head.guarded.group_tenants, Cell::rule);
+    mark(head.guarded.policy_taken_up, Cell::policy);
+    mark(head.guarded.policy_applied, Cell::policy);
+    mark(head.guarded.limit_told, Cell::policy);
     mark(head.guarded.mutex, Cell::mutex);
     for (std::uint32_t i = 0; i < block_.participants(); ++i) {
       const Slot& slot = block_.slot(i);
@@ -264,17 +257,24 @@ class Reduction {
       case Cell::newest_first:
         check(adapts_ || !writes, "explorer: the order moves unannounced");
         return adapts_ ? Weight::step : Weight::part;
-      case Cell::farthest_tag:
-        return written_in_sections(block_.has_tenants(), locked, writes,
-                                   "explorer: farthest_tag without the mutex");
       case Cell::round:
         return written_in_sections(true, locked, writes, "explorer: a round without the mutex");
       case Cell::occupied:
         return written_in_sections(true, locked, writes, "explorer: occupied without the mutex");
+      case Cell::policy:
+        check(locked, "explorer: the policy without the mutex");
+        return Weight::part;
+      case Cell::farthest_tag:
+        return written_in_sections(block_.has_tenants(), locked, writes,
+                                   "explorer: farthest_tag without the mutex");
       case Cell::class_waiting:
         // Read without the mutex only to predict a wait, which without a known mean is none.
-        check(!writes || locked, "explorer: class_waiting without the mutex");
-        return predicts_ ? written_in_sections(true, locked, writes, "") : Weight::blind;
+        if (!predicts_ && !locked) {
+          check(!writes, "explorer: class_waiting without the mutex");
+          return Weight::blind;
+        }
+        return written_in_sections(predicts_, locked, writes,
+                                   "explorer: class_waiting without the mutex");
       case Cell::granted_heavy:
         return written_in_sections(heavies_, locked, writes,
                                    "explorer: granted_heavy without the mutex");

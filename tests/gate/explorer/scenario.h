@@ -52,7 +52,7 @@ struct Scenario {
   std::string name;
   std::string says;  // what could go wrong here
   std::uint32_t limit = 1;
-  std::uint32_t queue = 3;
+  std::uint32_t queue = 3;           // 0: automatic
   std::uint16_t low_share = 1000;    // per mille of the limit that class 1 may fill
   std::uint16_t low_guarantee = 0;   // per mille of the starts that class 1 gets at least
   std::uint16_t heavy_share = 1000;  // per mille of the limit that weights above 1 may hold
