@@ -272,7 +272,7 @@ class BasicGate {
   void begin_standing(std::uint32_t importance, Instant now) noexcept;
   void end_standing(std::uint32_t importance) noexcept;
   void note_standing(std::uint32_t importance, Instant now) noexcept;
-  void serve_newest_first(std::uint32_t importance) noexcept;
+  void serve_newest_first(std::uint32_t importance, Instant since) noexcept;
   [[nodiscard]] Discipline discipline() const noexcept;
   [[nodiscard]] bool comes_before(std::uint32_t one, std::uint32_t other) const noexcept;
   [[nodiscard]] std::uint32_t choose(std::uint32_t one, std::uint32_t other, bool earlier) noexcept;

@@ -27,10 +27,9 @@ void BasicGate<Sync>::begin_standing(std::uint32_t importance, Instant now) noex
 template <class Sync>
 void BasicGate<Sync>::end_standing(std::uint32_t importance) noexcept {
   published().occupied_since[importance].store(Instant::never().ns, std::memory_order_relaxed);
-  const auto bit = 1U << importance;
-  auto& mask = published().newest_first;
-  if (discipline() == Discipline::adaptive && (mask.load(std::memory_order_relaxed) & bit) != 0) {
-    mask.fetch_and(~bit, std::memory_order_relaxed);
+  // Not looked at before: whoever sets the bit after this exchange sees the queue empty.
+  if (discipline() == Discipline::adaptive && !has_tenants()) {
+    published().newest_first.fetch_and(~(1U << importance), std::memory_order_acq_rel);
   }
 }
 
@@ -42,13 +41,20 @@ template <class Sync>
                                                                   Instant now) noexcept {
   const Instant since{published().occupied_since[importance].load(std::memory_order_relaxed)};
   if (now - kStanding > since && !newest_first(importance)) {
-    serve_newest_first(importance);
+    serve_newest_first(importance, since);
   }
 }
 
 template <class Sync>
-[[gnu::noinline]] void BasicGate<Sync>::serve_newest_first(std::uint32_t importance) noexcept {
-  published().newest_first.fetch_or(1U << importance, std::memory_order_relaxed);
+[[gnu::noinline]] void BasicGate<Sync>::serve_newest_first(std::uint32_t importance,
+                                                           Instant since) noexcept {
+  const auto bit = 1U << importance;
+  auto& mask = published().newest_first;
+  mask.fetch_or(bit, std::memory_order_acq_rel);
+  // Without the mutex: the queue that stood may have emptied meanwhile, and a new one begun.
+  if (published().occupied_since[importance].load(std::memory_order_relaxed) != since.ns) {
+    mask.fetch_and(~bit, std::memory_order_relaxed);
+  }
 }
 
 template <class Sync>

@@ -108,6 +108,11 @@ plant(lifo_takes_the_oldest newest_first src/gate/order.h
       [[  const bool newest = newest_first(importance);]] [[  const bool newest = false;]])
 plant(displaced_is_the_next displacement_of_the_newest src/gate/order.h
       [[  return newest_first(importance) ? choose(]] [[  return !newest_first(importance) ? choose(]])
+plant(queue_found_standing_without_a_second_look standing_queue src/gate/order.h
+      [[.load(std::memory_order_relaxed) != since.ns) {]]
+      [[.load(std::memory_order_relaxed) == 0) {]])
+plant(emptying_leaves_the_order standing_queue_of_two src/gate/order.h
+      [[published().newest_first.fetch_and(~(1U << importance), std::memory_order_acq_rel);]] [[]])
 plant(guarantee_is_ignored guarantee src/gate/queue.h
       [[if (owed < kMaxClasses && decide(]] [[if (owed > kMaxClasses && decide(]])
 plant(start_is_not_charged guarantee_used_up src/gate/order.h
