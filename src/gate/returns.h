@@ -69,7 +69,7 @@ template <class Sync>
   std::uint32_t place = mine.rotation.load(std::memory_order_relaxed) +
                         published().return_stride.load(std::memory_order_relaxed);
   place -= place >= span ? span : 0;
-  place = place < span ? place : 0;  // the range has become smaller
+  place = place < span ? place : place % span;  // at first, or the range has become smaller
   mine.rotation.store(place, std::memory_order_relaxed);
   return static_cast<std::uint16_t>(soonest + place);
 }
