@@ -154,8 +154,8 @@ class BasicGate {
   Signals tick(Instant now) noexcept;
 
   // Changes the rules under load. After it returns nobody is admitted above the new limit; what
-  // runs already is not revoked. The classes keep their number. False if the policy is not sound,
-  // the queue does not fit, or the mutex could not be had.
+  // runs already is not revoked. False if the policy is not sound, has another number of classes,
+  // a queue that does not fit or tables that are not there, or the mutex could not be had.
   bool reconfigure(const Policy& policy, Instant now, Signals& signals) noexcept;
   bool set_limit(std::uint32_t limit, Instant now, Signals& signals) noexcept;
   Signals set_mode(Mode mode, Instant now) noexcept;

@@ -32,7 +32,8 @@ constexpr std::size_t board_offset(Capacity capacity) noexcept {
 
 template <class Sync>
 constexpr std::size_t places_offset(Capacity capacity) noexcept {
-  return board_offset<Sync>(capacity) + (capacity.tenant_buckets == 0 ? 0 : sizeof(TenantBoard<Sync>));
+  return board_offset<Sync>(capacity) +
+         (capacity.tenant_buckets == 0 ? 0 : sizeof(TenantBoard<Sync>));
 }
 
 template <class Sync>
@@ -169,7 +170,8 @@ void BasicGate<Sync>::point_into(std::byte* base, Capacity capacity) noexcept {
   tickets_ =
       reinterpret_cast<TicketAt*>(base + detail::tickets_offset<Sync>(capacity.participants));
   if (capacity.tenant_buckets != 0) {
-    board_ = reinterpret_cast<detail::TenantBoard<Sync>*>(base + detail::board_offset<Sync>(capacity));
+    board_ =
+        reinterpret_cast<detail::TenantBoard<Sync>*>(base + detail::board_offset<Sync>(capacity));
     places_ = reinterpret_cast<detail::TenantPlace*>(base + detail::places_offset<Sync>(capacity));
     accounts_ = reinterpret_cast<Account*>(base + detail::accounts_offset<Sync>(capacity));
   }
@@ -276,7 +278,10 @@ Signals BasicGate<Sync>::tick(Instant now) noexcept {
 
 template <class Sync>
 bool BasicGate<Sync>::reconfigure(const Policy& policy, Instant now, Signals& signals) noexcept {
-  if (!accepts(policy)) {
+  // Somebody may wait in a class that would be gone, or be counted under another's name.
+  const bool same_classes =
+      policy.class_count == published().class_count.load(std::memory_order_relaxed);
+  if (!same_classes || !accepts(policy)) {
     return false;
   }
   {
