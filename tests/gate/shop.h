@@ -17,10 +17,10 @@ class Shop {
  public:
   // All that there is to know about the visitors of one kind.
   struct Visitors {
-    double per_second = 0;   // Poisson
-    Duration service{};      // each takes as long
-    Request request{};       // as they ask; deadline and tenant are filled in by the next two
-    std::uint32_t names = 0; // tenants that they are spread over at random; 0: as in `request`
+    double per_second = 0;    // Poisson
+    Duration service{};       // each takes as long
+    Request request{};        // as they ask; deadline and tenant are filled in by the next two
+    std::uint32_t names = 0;  // tenants that they are spread over at random; 0: as in `request`
   };
   struct Outcome {
     std::uint64_t came = 0;
