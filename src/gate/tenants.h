@@ -105,8 +105,9 @@ void BasicGate<Sync>::charge_accounts(std::uint32_t index, std::uint64_t from,
   }
   if (place.group < kMaxGroups) {
     auto& finish = board_->group_finish[importance][place.group];
-    finish.store(add(finish.load(std::memory_order_relaxed), rounds / tenants_of_group(place.group)),
-                 std::memory_order_relaxed);
+    finish.store(
+        add(finish.load(std::memory_order_relaxed), rounds / tenants_of_group(place.group)),
+        std::memory_order_relaxed);
   }
 }
 

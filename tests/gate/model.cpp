@@ -42,9 +42,8 @@ std::uint32_t Model::heavy_in_flight() const {
 }
 
 std::uint32_t Model::exempt_in_flight() const {
-  return static_cast<std::uint32_t>(
-      std::count_if(held_.begin(), held_.end(),
-                    [](const auto& pair) { return pair.second.request.exempt; }));
+  return static_cast<std::uint32_t>(std::count_if(
+      held_.begin(), held_.end(), [](const auto& pair) { return pair.second.request.exempt; }));
 }
 
 std::uint32_t Model::waiting() const {
@@ -53,9 +52,8 @@ std::uint32_t Model::waiting() const {
 
 std::uint32_t Model::waiting(std::uint32_t importance) const {
   return static_cast<std::uint32_t>(
-      std::count_if(waiting_.begin(), waiting_.end(), [&](const Entry& entry) {
-        return entry.request.importance == importance;
-      }));
+      std::count_if(waiting_.begin(), waiting_.end(),
+                    [&](const Entry& entry) { return entry.request.importance == importance; }));
 }
 
 std::uint32_t Model::tickets_in_use() const {
@@ -66,7 +64,8 @@ std::uint32_t Model::tickets_in_use() const {
   return static_cast<std::uint32_t>(used);
 }
 
-// ---- Bounds --------------------------------------------------------------------------------------
+// ---- Bounds
+// --------------------------------------------------------------------------------------
 
 // A share of the limit, rounded up; never more than a more important class has.
 std::uint32_t Model::threshold(std::uint32_t importance) const {
@@ -107,7 +106,8 @@ void Model::size_queue() {
       std::min<std::uint64_t>(places, capacity_.tickets - Capacity::kSpareTickets));
 }
 
-// ---- Judging -------------------------------------------------------------------------------------
+// ---- Judging
+// -------------------------------------------------------------------------------------
 
 // Not known before the first window that ends with twenty completions, nor for long after the last.
 Duration Model::mean(Instant now) const {
@@ -199,9 +199,8 @@ Model::Verdict Model::judge_wait(const Request& request, std::uint32_t ahead, In
     budget = std::min(budget, Duration{left.ns / (newest_first(request.importance) ? 4 : 2)});
     by_deadline = request.deadline - service;
   }
-  Verdict verdict{.kind = Offer::Kind::wait,
-                  .late_reason = Reason::queue_timeout,
-                  .start_by = now + budget};
+  Verdict verdict{
+      .kind = Offer::Kind::wait, .late_reason = Reason::queue_timeout, .start_by = now + budget};
   if (by_deadline < verdict.start_by) {
     verdict.late_reason = Reason::deadline_unmeetable;
     verdict.start_by = by_deadline;
@@ -217,7 +216,8 @@ Model::Verdict Model::judge_wait(const Request& request, std::uint32_t ahead, In
   return verdict;
 }
 
-// ---- Offers --------------------------------------------------------------------------------------
+// ---- Offers
+// --------------------------------------------------------------------------------------
 
 Model::Answer Model::offer(RequestId id, std::uint32_t who, const Request& request, Instant now) {
   to_signal_ = 0;
@@ -350,7 +350,8 @@ Model::Answer Model::turn_away(const Request& request, const Verdict& verdict, I
   return {.reason = verdict.reason};
 }
 
-// ---- Quotas --------------------------------------------------------------------------------------
+// ---- Quotas
+// --------------------------------------------------------------------------------------
 
 std::int64_t Model::quota_interval() const {
   return policy_.quota.any() ? policy_.quota.per.ns / policy_.quota.requests / 1000 : 0;
@@ -379,7 +380,8 @@ void Model::return_quota(const Request& request) {
   }
 }
 
-// ---- Rules ---------------------------------------------------------------------------------------
+// ---- Rules
+// ---------------------------------------------------------------------------------------
 
 bool Model::set_limit(std::uint32_t limit, Instant now) {
   to_signal_ = 0;
@@ -393,10 +395,9 @@ bool Model::reconfigure(const Policy& policy, Instant now) {
   to_signal_ = 0;
   const bool fits = policy.queue.kind != QueueSize::Kind::fixed ||
                     policy.queue.entries + Capacity::kSpareTickets <= capacity_.tickets;
-  const bool tables = (policy.tenants != 0) == tenants() &&
-                      (!policy.quota.any() || capacity_.quota_keys != 0);
-  if (validate(policy).refused() || !fits || !tables ||
-      policy.class_count != policy_.class_count) {
+  const bool tables =
+      (policy.tenants != 0) == tenants() && (!policy.quota.any() || capacity_.quota_keys != 0);
+  if (validate(policy).refused() || !fits || !tables || policy.class_count != policy_.class_count) {
     return false;
   }
   if (policy.discipline != policy_.discipline) {

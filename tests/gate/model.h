@@ -26,8 +26,8 @@ class Model {
   struct Answer {
     Offer::Kind kind = Offer::Kind::reject;
     Reason reason = Reason::none;
-    std::uint32_t cost = 0;     // with admit
-    Instant start_by{};         // with wait
+    std::uint32_t cost = 0;         // with admit
+    Instant start_by{};             // with wait
     std::uint16_t retry_after = 0;  // with Reason::quota, where it is exact
   };
 

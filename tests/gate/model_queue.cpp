@@ -6,7 +6,8 @@
 
 namespace loadline::test {
 
-// ---- Order ---------------------------------------------------------------------------------------
+// ---- Order
+// ---------------------------------------------------------------------------------------
 
 // As they came; with tenants by rounds, and as they came within a round.
 bool Model::earlier(const Entry& one, const Entry& other) const {
@@ -68,7 +69,8 @@ const Model::Entry* Model::candidate(std::uint32_t importance, bool owed) const 
   return earlier(*light, *heavy) != newest_first_[importance] ? light : heavy;
 }
 
-// ---- Who gives way -------------------------------------------------------------------------------
+// ---- Who gives way
+// -------------------------------------------------------------------------------
 
 // A guaranteed class keeps its share of the places.
 std::uint32_t Model::places_kept(std::uint32_t importance) const {
@@ -99,7 +101,8 @@ void Model::note_refusal(std::uint32_t importance, Instant now) {
   }
 }
 
-// ---- Coming and going ----------------------------------------------------------------------------
+// ---- Coming and going
+// ----------------------------------------------------------------------------
 
 void Model::join(Entry entry) {
   const std::uint32_t importance = entry.request.importance;
@@ -156,7 +159,8 @@ void Model::start(RequestId id, Instant now) {
   hand_over(entry);
 }
 
-// ---- Dispatch ------------------------------------------------------------------------------------
+// ---- Dispatch
+// ------------------------------------------------------------------------------------
 
 // Every start from the queue gives each guaranteed class its share of credit, up to four starts,
 // and takes what it cost from the class that started, down to four starts of debt.
@@ -189,14 +193,15 @@ bool Model::decide(const Entry& entry, Instant now) {
 }
 
 // The class that is owed most, then the most important one; whoever has to wait for room is passed
-// by nobody. Nobody's turn comes while no slot is free, and those who are past their time are dropped
-// when their turn comes, or by a tick.
+// by nobody. Nobody's turn comes while no slot is free, and those who are past their time are
+// dropped when their turn comes, or by a tick.
 void Model::dispatch(Instant now) {
   while (admits_all() || in_flight() < policy_.limit) {
     const Entry* owed = nullptr;
     std::int64_t most = 999;
     for (std::uint32_t c = 0; c < policy_.class_count; ++c) {
-      if (policy_.classes[c].guarantee != 0 && credits_[c] > most && candidate(c, true) != nullptr) {
+      if (policy_.classes[c].guarantee != 0 && credits_[c] > most &&
+          candidate(c, true) != nullptr) {
         owed = candidate(c, true);
         most = credits_[c];
       }
@@ -214,7 +219,8 @@ void Model::dispatch(Instant now) {
   }
 }
 
-// ---- Settling ------------------------------------------------------------------------------------
+// ---- Settling
+// ------------------------------------------------------------------------------------
 
 void Model::release(RequestId id, Outcome ended, Instant now) {
   to_signal_ = 0;
@@ -348,7 +354,8 @@ void Model::tick(Instant now, Duration mean) {
   dispatch(now);
 }
 
-// ---- Tenants -------------------------------------------------------------------------------------
+// ---- Tenants
+// -------------------------------------------------------------------------------------
 
 std::uint64_t Model::finish_of(const Request& request) const {
   const auto& accounts = accounts_[request.importance];
@@ -442,8 +449,7 @@ void Model::settle_account(const Held& held, Outcome ended, Instant now) {
   }
   const auto cost = static_cast<std::uint64_t>(service.ns);
   Account& account = accounts_[held.request.importance][held.request.tenant];
-  account.cost_ns =
-      account.cost_ns == 0 ? cost : account.cost_ns - account.cost_ns / 8 + cost / 8;
+  account.cost_ns = account.cost_ns == 0 ? cost : account.cost_ns - account.cost_ns / 8 + cost / 8;
   if (held.charged != 0) {
     const std::int64_t owed = std::int64_t{rounds_of(cost)} - std::int64_t{held.charged};
     account.finish += static_cast<std::uint64_t>(owed);

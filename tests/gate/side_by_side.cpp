@@ -105,7 +105,8 @@ void SideBySide::finish() {
   same("waiting at the end", box_.gate.snapshot().waiting, 0U);
 }
 
-// ---- Operations ----------------------------------------------------------------------------------
+// ---- Operations
+// ----------------------------------------------------------------------------------
 
 void SideBySide::offer(const Step& step) {
   const Request request = step.request(box_.now);
@@ -201,8 +202,7 @@ void SideBySide::settle(const Step& step) {
   }
   const auto it = pick(tickets_, step.which);
   Signals signals;
-  Settled settled =
-      box_.gate.settle(who_[it->second.who], it->second.ticket, box_.now, signals);
+  Settled settled = box_.gate.settle(who_[it->second.who], it->second.ticket, box_.now, signals);
   const Model::Entry expected = model_.settle(it->first, box_.now);
   signalled(signals);
   same("settled", static_cast<int>(settled.kind), static_cast<int>(expected.kind));
@@ -307,7 +307,8 @@ void SideBySide::signalled(Signals signals) {
   }
 }
 
-// ---- States --------------------------------------------------------------------------------------
+// ---- States
+// --------------------------------------------------------------------------------------
 
 void SideBySide::compare_states() {
   const Snapshot all = box_.gate.snapshot();

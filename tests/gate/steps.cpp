@@ -85,12 +85,13 @@ void fill_offer(Step& step, Bits& bits) {
 
 Step step_of(Bits& bits) {
   using enum Step::What;
-  constexpr Step::What kOften[] = {offer,   offer,   offer,   offer,  offer,  offer, offer,
-                                   offer,   release, release, release, release, collect, collect,
-                                   collect, pass,    pass,    pass,   tick,   tick,  settle,
-                                   settle,  cancel,  cancel};
-  constexpr Step::What kSeldom[] = {set_limit, set_limit, reconfigure, set_mode, set_mode,
-                                    set_draining, release_again, settle_stale, settle_stale};
+  constexpr Step::What kOften[] = {offer,   offer,   offer,   offer,   offer,   offer,
+                                   offer,   offer,   release, release, release, release,
+                                   collect, collect, collect, pass,    pass,    pass,
+                                   tick,    tick,    settle,  settle,  cancel,  cancel};
+  constexpr Step::What kSeldom[] = {set_limit,     set_limit,    reconfigure,
+                                    set_mode,      set_mode,     set_draining,
+                                    release_again, settle_stale, settle_stale};
   Step step;
   step.what = bits.one_in(20) ? bits.one_of(kSeldom) : bits.one_of(kOften);
   step.who = bits.below(kParticipants);
@@ -159,8 +160,7 @@ Policy Draft::policy() const {
     add_group(policy, "three", 3);
   }
   if (quota) {
-    policy.quota = {
-        .requests = 20, .per = Duration::seconds(1), .burst = quota_burst, .keys = 40};
+    policy.quota = {.requests = 20, .per = Duration::seconds(1), .burst = quota_burst, .keys = 40};
   }
   return policy;
 }
@@ -179,7 +179,8 @@ Request Step::request(Instant now) const {
   return request;
 }
 
-// ---- Shown ---------------------------------------------------------------------------------------
+// ---- Shown
+// ---------------------------------------------------------------------------------------
 
 std::ostream& operator<<(std::ostream& out, const Draft& draft) {
   constexpr const char* kDisciplines[] = {"adaptive", "fifo", "lifo"};
@@ -292,7 +293,8 @@ void showValue(const Life& life, std::ostream& out) {
   }
 }
 
-// ---- Generated -----------------------------------------------------------------------------------
+// ---- Generated
+// -----------------------------------------------------------------------------------
 
 namespace {
 

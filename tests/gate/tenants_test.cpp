@@ -2,6 +2,8 @@
 // gets it all, and what is left is shared equally by the others.
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "gate_box.h"
 #include "shop.h"
 
@@ -31,7 +33,8 @@ Shop::Visitors visitors(double per_second, std::uint64_t tenant,
   return {.per_second = per_second, .service = service, .request = of_tenant(tenant)};
 }
 
-// ---- Shares --------------------------------------------------------------------------------------
+// ---- Shares
+// --------------------------------------------------------------------------------------
 
 // Capacity 10, demands 2, 2.6, 4 and 5, in hundreds a second.
 TEST(Tenants, HaveTheirMaxMinShares) {
@@ -123,7 +126,8 @@ TEST(Tenants, OfOneClassSayNothingAboutAnother) {
   }
 }
 
-// ---- Turns ---------------------------------------------------------------------------------------
+// ---- Turns
+// ---------------------------------------------------------------------------------------
 
 TEST(Tenants, WhoAsksLittleDoesNotWaitForWhoAsksMuch) {
   GateBox box(with_tenants(1));
@@ -198,7 +202,8 @@ TEST(Tenants, AHeavyRequestThatWasLeftBehindIsNotPassedByAYoungerOne) {
   EXPECT_EQ(started[0].ticket, older.ticket);
 }
 
-// ---- Who gives way -------------------------------------------------------------------------------
+// ---- Who gives way
+// -------------------------------------------------------------------------------
 
 TEST(Tenants, TheGreedyOneGivesWayFirst) {
   GateBox box(with_tenants(1, 4));
@@ -277,7 +282,8 @@ TEST(Tenants, WhoIsAloneWaitsWhateverItOwes) {
   EXPECT_EQ(box.gate.offer(me, of_tenant(kBob), box.now).kind, wait);
 }
 
-// ---- Many names ----------------------------------------------------------------------------------
+// ---- Many names
+// ----------------------------------------------------------------------------------
 
 TEST(Tenants, AMillionNamesTakeNoMoreMemoryThanOne) {
   GateBox box(with_tenants(10, 100));
