@@ -46,7 +46,11 @@ template <class Sync>
 template <class Sync>
 [[gnu::always_inline]] inline bool BasicGate<Sync>::newest_first(
     std::uint32_t importance) const noexcept {
-  return (published().newest_first.load(std::memory_order_relaxed) >> importance & 1) != 0;
+  const auto discipline =
+      static_cast<Discipline>(published().discipline.load(std::memory_order_relaxed));
+  return discipline == Discipline::lifo ||
+         (discipline == Discipline::adaptive &&
+          (published().newest_first.load(std::memory_order_relaxed) >> importance & 1) != 0);
 }
 
 template <class Sync>

@@ -94,8 +94,7 @@ void BasicGate<Sync>::apply_order(const Policy& policy) noexcept {
   const auto discipline = static_cast<std::uint32_t>(policy.discipline);
   if (discipline != published().discipline.load(std::memory_order_relaxed)) {
     published().discipline.store(discipline, std::memory_order_relaxed);
-    published().newest_first.store(policy.discipline == Discipline::lifo ? ~0U : 0U,
-                                   std::memory_order_relaxed);
+    published().newest_first.store(0, std::memory_order_relaxed);
     for (auto& since : published().occupied_since) {
       since.store(Instant::never().ns, std::memory_order_relaxed);
     }

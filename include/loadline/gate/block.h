@@ -194,7 +194,7 @@ struct alignas(128) Published {
   Atomic<std::uint32_t> queue_limit;
   Atomic<std::uint32_t> queue_kind;    // QueueSize::Kind
   Atomic<std::uint32_t> discipline;    // Discipline
-  Atomic<std::uint32_t> newest_first;  // mask of the classes whose queue stands
+  Atomic<std::uint32_t> newest_first;  // while adaptive: mask of the classes whose queue stands
   Atomic<std::uint32_t> heavy_limit;   // units that requests of a weight above 1 may hold together
   Atomic<std::uint32_t> exempt_limit;
   Atomic<std::uint32_t> retry_after;  // max:16 | min:16

@@ -113,6 +113,14 @@ plant(queue_found_standing_without_a_second_look standing_queue src/gate/order.h
       [[.load(std::memory_order_relaxed) == 0) {]])
 plant(emptying_leaves_the_order standing_queue_of_two src/gate/order.h
       [[published().newest_first.fetch_and(~(1U << importance), std::memory_order_acq_rel);]] [[]])
+plant(order_set_after_the_discipline death_while_turning_the_order src/gate/judge.h
+      [[return discipline == Discipline::lifo ||
+         (discipline == Discipline::adaptive &&
+          (published()]]
+      [[return ((published()]]
+      src/gate/rules.h
+      [[published().newest_first.store(0,]]
+      [[published().newest_first.store(policy.discipline == Discipline::lifo ? ~0U : 0U,]])
 plant(guarantee_is_ignored guarantee src/gate/queue.h
       [[if (owed < kMaxClasses && decide(]] [[if (owed > kMaxClasses && decide(]])
 plant(start_is_not_charged guarantee_used_up src/gate/order.h
