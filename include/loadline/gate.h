@@ -271,7 +271,7 @@ class BasicGate {
   // Order (src/gate/order.h): with the mutex held, but for note_standing.
   void begin_standing(std::uint32_t importance, Instant now) noexcept;
   void end_standing(std::uint32_t importance) noexcept;
-  void note_standing(std::uint32_t importance, Instant now) noexcept;
+  bool note_standing(std::uint32_t importance, Instant now) noexcept;
   void serve_newest_first(std::uint32_t importance, Instant since) noexcept;
   [[nodiscard]] Discipline discipline() const noexcept;
   [[nodiscard]] bool comes_before(std::uint32_t one, std::uint32_t other) const noexcept;

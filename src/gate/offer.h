@@ -30,10 +30,13 @@ typename BasicGate<Sync>::Told BasicGate<Sync>::look(Participant who, const Requ
     return over_quota(mine, request, wait);
   }
   const Judgement judgement = judge(request, charge(request), load_word(), now, false);
-  if (judgement.verdict == Verdict::reject) {
-    return turned_away(mine, request, judgement, now);
+  if (judgement.verdict != Verdict::reject) {
+    return {.verdict = judgement.verdict};
   }
-  return {.verdict = judgement.verdict};
+  if (judgement.for_queue && note_standing(request.importance, now)) {
+    return {.verdict = Verdict::wait};  // no more than a reason to go where dispatches are made
+  }
+  return turned_away(mine, request, judgement, now);
 }
 
 template <class Sync>
@@ -50,10 +53,11 @@ Offer BasicGate<Sync>::offer_slowly(Participant who, const Request& request, Ver
   while (verdict == Verdict::admit && cost == 1) {
     const Word word = load_word();
     const Judgement judgement = judge(request, cost, word, now, false);
-    if (judgement.verdict == Verdict::reject) {
+    const bool turns = judgement.for_queue && note_standing(request.importance, now);
+    if (judgement.verdict == Verdict::reject && !turns) {
       return rejection(turned_away(mine, request, judgement, now));
     }
-    verdict = judgement.verdict;
+    verdict = turns ? Verdict::wait : judgement.verdict;
     if (verdict == Verdict::admit && replace_word(mine, word, word.with_in_flight_added(1), 1)) {
       return started(mine, request, 1, now);
     }
@@ -124,9 +128,6 @@ template <class Sync>
 [[gnu::always_inline]] inline typename BasicGate<Sync>::Told BasicGate<Sync>::turned_away(
     Slot& mine, const Request& request, const Judgement& judgement, Instant now) noexcept {
   refund_quota(request, judgement.reason);
-  if (judgement.for_queue) {
-    note_standing(request.importance, now);
-  }
   return rejected(mine, request.importance, judgement.reason, now);
 }
 
@@ -202,6 +203,9 @@ bool BasicGate<Sync>::offer_in_section(Participant who, const Request& request, 
       return !full && enqueue(who, request, cost, judgement, word, now, answer);
     }
     judgement = {.verdict = Verdict::reject, .reason = no, .for_queue = true};
+  }
+  if (judgement.for_queue) {
+    note_standing(request.importance, now);
   }
   refuse_offer(answer, turned_away(mine, request, judgement, now));
   return true;

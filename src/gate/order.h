@@ -35,14 +35,17 @@ void BasicGate<Sync>::end_standing(std::uint32_t importance) noexcept {
 
 // Called when someone is refused for the queue's sake. A refusal beside a queue that has not
 // emptied for kStanding is overload and not a burst; age alone would take a healthy, busy queue for
-// one.
+// one. True if the order has turned by this: then somebody else is next, who may fit where the one
+// before did not, and a dispatch is due.
 template <class Sync>
-[[gnu::always_inline]] inline void BasicGate<Sync>::note_standing(std::uint32_t importance,
+[[gnu::always_inline]] inline bool BasicGate<Sync>::note_standing(std::uint32_t importance,
                                                                   Instant now) noexcept {
   const Instant since{published().occupied_since[importance].load(std::memory_order_relaxed)};
-  if (now - kStanding > since && !newest_first(importance)) {
+  const bool turns = now - kStanding > since && !newest_first(importance);
+  if (turns) {
     serve_newest_first(importance, since);
   }
+  return turns;
 }
 
 template <class Sync>

@@ -238,7 +238,11 @@ Model::Answer Model::offer(RequestId id, std::uint32_t who, const Request& reque
   const std::uint32_t cost = charge(request);
   Verdict verdict = judge(request, cost, now, false);
   if (verdict.kind == Offer::Kind::reject) {
-    return turn_away(request, verdict, now);
+    if (!verdict.for_queue || !note_refusal(request.importance, now)) {
+      return turn_away(request, verdict, now);
+    }
+    // The order has turned: judged again by the new one, and somebody may be able to start in it.
+    verdict = judge(request, cost, now, false);
   }
   if (verdict.kind == Offer::Kind::admit && cost == 1) {
     return admit(id, who, request, cost, now);

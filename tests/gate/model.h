@@ -145,7 +145,7 @@ class Model {
   [[nodiscard]] std::uint32_t charge_now(const Entry& entry) const;
   [[nodiscard]] std::uint32_t places_kept(std::uint32_t importance) const;
   bool displace_for(const Request& request, Instant now);
-  void note_refusal(std::uint32_t importance, Instant now);
+  bool note_refusal(std::uint32_t importance, Instant now);  // true: the order turns by it
   void refuse(RequestId id, Reason reason, Instant now, std::uint64_t batch);
   void start(RequestId id, Instant now);
   bool decide(const Entry& entry, Instant now);

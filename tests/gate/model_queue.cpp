@@ -94,11 +94,12 @@ bool Model::displace_for(const Request& request, Instant now) {
 
 // A refusal beside a queue that has not been empty for 50 ms: it stands, and the newest come first
 // until it is empty again.
-void Model::note_refusal(std::uint32_t importance, Instant now) {
-  if (policy_.discipline == Discipline::adaptive && !tenants() && waiting(importance) != 0 &&
-      now - occupied_since_[importance] > Duration::millis(50)) {
-    newest_first_[importance] = true;
-  }
+bool Model::note_refusal(std::uint32_t importance, Instant now) {
+  const bool turns = policy_.discipline == Discipline::adaptive && !tenants() &&
+                     waiting(importance) != 0 && !newest_first_[importance] &&
+                     now - occupied_since_[importance] > Duration::millis(50);
+  newest_first_[importance] = newest_first_[importance] || turns;
+  return turns;
 }
 
 // ---- Coming and going

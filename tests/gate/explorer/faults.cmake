@@ -49,6 +49,9 @@ plant(displaced_is_not_told displacement src/gate/offer.h
       [[const Reason no = no_place_for(request, full, now, answer.signals);]]
       [[Signals untold;
     const Reason no = no_place_for(request, full, now, untold);]])
+plant(turning_without_dispatch standing_queue_turns src/gate/offer.h
+      [[return {.verdict = Verdict::wait};  // no more than]]
+      [[return turned_away(mine, request, judgement, now);  // no more than]])
 plant(reconfiguring_without_dispatch reconfigure src/gate/lifecycle.h
       [[    take_up(policy);
   }
