@@ -214,9 +214,10 @@ void BasicGate<Sync>::expire_ticket(std::uint32_t index, Instant now, Signals& s
   if (abandoned(index)) {
     drop(index);
   } else if (stale) {
-    withdraw(index);
     ticket.reason = Reason::queue_timeout;
+    // Before its units go to others: after a death in between it would start beside them.
     ticket.state.store(detail::TicketState::refused, std::memory_order_release);
+    withdraw(index);
     detail::add_alone(guarded().taken_back, 1U);
     signals.participants |= std::uint64_t{1} << ticket.owner;
   } else if (now >= ticket.start_by) {

@@ -158,6 +158,15 @@ plant(repair_forgets_the_heavy death_while_granting_a_heavy_one src/gate/recover
       [[detail::add_alone(guarded().granted_heavy, ticket.cost);]] [[]])
 
 # Grants that nobody comes for.
+plant(taking_back_keeps_the_units taken_back src/gate/settle.h
+      [[    withdraw(index);
+    detail::add_alone(guarded().taken_back, 1U);]]
+      [[    detail::add_alone(guarded().taken_back, 1U);]])
+plant(taking_back_tells_last death_while_taking_back src/gate/settle.h
+      [[    ticket.state.store(detail::TicketState::refused, std::memory_order_release);
+    withdraw(index);]]
+      [[    withdraw(index);
+    ticket.state.store(detail::TicketState::refused, std::memory_order_release);]])
 plant(taken_back_is_started taken_back src/gate/settle.h
       [[const bool granted = ticket.state.load(std::memory_order_relaxed) == detail::TicketState::granted;
   const std::uint8_t importance]]
