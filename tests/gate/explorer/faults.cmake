@@ -186,6 +186,11 @@ plant(leaving_is_not_refunded tenant_cancels src/gate/queue.h
       }
       leave_queue(index);]]
       [[      leave_queue(index);]])
+plant(charge_in_two_steps tenant_settles src/gate/tenants.h
+      [[    while (!finish.compare_exchange_weak(]]
+      [[    finish.store(std::max(seen, from) + static_cast<std::uint64_t>(amount),
+                 std::memory_order_relaxed);
+    while (amount == 0 && !finish.compare_exchange_weak(]])
 plant(quota_without_compare quota_of_one src/gate/quota.h
       [[    if (cell->compare_exchange_strong(seen.bits, next.bits, std::memory_order_relaxed)) {
       return {};
