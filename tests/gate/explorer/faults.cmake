@@ -43,12 +43,11 @@ plant(queueing_without_a_second_look two_twice src/gate/queue.h
       src/gate/offer.h
       [[more = dispatch(section.now(), answer.signals);]] [[more = false;]])
 plant(heavy_waits_for_ever lower_below_a_heavy_one src/gate/queue.h
-      [[return std::min({ticket.cost, most, threshold(ticket.importance)});]]
-      [[return most == 0 ? 0U : ticket.cost;]])
+      [[return std::min({ticket.cost, most,]] [[return ticket.cost + 0 * std::min({ticket.cost, most,]])
 plant(displaced_is_not_told displacement src/gate/offer.h
-      [[const Reason no = no_place_for(request, full, now, answer.signals);]]
+      [[const Reason no = no_place_for(request, cost > 1, full, now, answer.signals);]]
       [[Signals untold;
-    const Reason no = no_place_for(request, full, now, untold);]])
+    const Reason no = no_place_for(request, cost > 1, full, now, untold);]])
 plant(turning_without_dispatch standing_queue_turns src/gate/offer.h
       [[return {.verdict = Verdict::wait};  // no more than]]
       [[return turned_away(mine, request, judgement, now);  // no more than]])
