@@ -69,7 +69,8 @@ template <class Sync>
   std::uint32_t place = mine.rotation.load(std::memory_order_relaxed) +
                         published().return_stride.load(std::memory_order_relaxed);
   place -= place >= span ? span : 0;
-  place = place < span ? place : place % span;  // at first, or the range has become smaller
+  // At first, or when the range has become smaller. The block may hold any range.
+  place = place < span ? place : place % std::max(span, 1U);
   mine.rotation.store(place, std::memory_order_relaxed);
   return static_cast<std::uint16_t>(soonest + place);
 }
