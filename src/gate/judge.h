@@ -121,7 +121,7 @@ template <class Sync>
 // Light and heavy queues that somebody waits in, a bit each. Exact with the mutex held.
 template <class Sync>
 [[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::occupied_queues() const noexcept {
-  return guarded().occupied.load(std::memory_order_relaxed);
+  return guarded().occupied.load(std::memory_order_relaxed) & ((1U << detail::kQueues) - 1);
 }
 
 template <class Sync>

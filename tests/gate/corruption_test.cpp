@@ -199,7 +199,13 @@ INSTANTIATE_TEST_SUITE_P(
         Scribble{"GuaranteesOfClassesThatAreNone", [](Head& h) { h.guarded.guaranteed = ~0U; }},
         Scribble{"EndlessCredit", [](Head& h) { std::fill_n(h.guarded.credits, 8, INT32_MAX); }},
         Scribble{"EndlessDebt", [](Head& h) { std::fill_n(h.guarded.credits, 8, INT32_MIN); }},
-        Scribble{"QueuesThatAreNone", [](Head& h) { h.guarded.occupied.store(~0U); }},
+        Scribble{"QueuesThatAreNone",
+                 [](Head& h) {
+                   h.guarded.occupied.store(~0U);
+                   for (detail::TicketList& queue : h.guarded.queues) {
+                     queue = {.head = 0, .tail = 0, .count = 1};
+                   }
+                 }},
         Scribble{"ATickInThePast", [](Head& h) { h.next_tick.store(INT64_MIN); }},
         Scribble{"NoRetryAfter", [](Head& h) { h.published.retry_after.store(1); }},
         Scribble{"FlagsThatAreNotOne",
