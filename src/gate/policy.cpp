@@ -17,8 +17,13 @@ template <class... Values>
 PolicyError refuse(const char* field, const char* format, Values... values) noexcept {
   PolicyError error;
   error.field = field;
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg): bounded, and no libstdc++ inside nginx.
-  std::snprintf(error.text.data(), error.text.size(), format, values...);
+  // NOLINTBEGIN(cppcoreguidelines-pro-type-vararg): bounded, and no libstdc++ inside nginx.
+  if constexpr (sizeof...(values) == 0) {
+    std::snprintf(error.text.data(), error.text.size(), "%s", format);
+  } else {
+    std::snprintf(error.text.data(), error.text.size(), format, values...);
+  }
+  // NOLINTEND(cppcoreguidelines-pro-type-vararg)
   return error;
 }
 
