@@ -65,7 +65,7 @@ template <class Sync>
 [[gnu::always_inline]] inline std::uint16_t BasicGate<Sync>::rotate_return(
     Slot& mine, std::uint32_t range) noexcept {
   const std::uint32_t soonest = range & 0xffff;
-  const std::uint32_t span = (range >> 16) - soonest + 1;
+  const std::uint32_t span = std::max((range >> 16) - soonest + 1, 1U);
   std::uint32_t place = mine.rotation.load(std::memory_order_relaxed) +
                         published().return_stride.load(std::memory_order_relaxed);
   place -= place >= span ? span : 0;
