@@ -102,7 +102,7 @@ template <class Sync>
     return Reason::deadline_expired;
   }
   return request.deadline - expected_service(request, now) < now ? Reason::deadline_unmeetable
-                                                          : Reason::none;
+                                                                 : Reason::none;
 }
 
 // Those who start before a newcomer: all who are more important, and of its own class those who are
