@@ -196,27 +196,29 @@ class BasicGate {
   Offer admitted(Slot& mine, std::uint32_t importance, std::uint32_t cost, Instant now) noexcept;
 
   // Judging (src/gate/judge.h): no effects.
-  [[nodiscard]] std::uint32_t charge(const Request& request) const noexcept;
+  [[nodiscard, gnu::always_inline]] std::uint32_t charge(const Request& request) const noexcept;
   [[nodiscard]] std::uint32_t heavy_in_flight() const noexcept;
   [[nodiscard]] bool heavies_are_full(std::uint32_t cost) const noexcept;
-  [[nodiscard]] bool fits(Word word, std::uint32_t importance, std::uint32_t cost) const noexcept;
-  [[nodiscard]] bool newest_first(std::uint32_t importance) const noexcept;
+  [[nodiscard, gnu::always_inline]] bool fits(Word word, std::uint32_t importance,
+                                              std::uint32_t cost) const noexcept;
+  [[nodiscard, gnu::always_inline]] bool newest_first(std::uint32_t importance) const noexcept;
   [[nodiscard]] bool is_off() const noexcept;
-  [[nodiscard]] bool draining() const noexcept;
+  [[nodiscard, gnu::always_inline]] bool draining() const noexcept;
   [[nodiscard, gnu::always_inline]] Judgement judge(const Request& request, std::uint32_t cost,
                                                     Word word, Instant now,
                                                     bool observing) const noexcept;
   [[nodiscard, gnu::always_inline]] Judgement judge_wait(const Request& request,
                                                          std::uint32_t ahead,
                                                          Instant now) const noexcept;
-  [[nodiscard]] Reason doom(const Request& request, Instant now) const noexcept;
-  [[nodiscard]] Duration known_service_mean(Instant now) const noexcept;
-  [[nodiscard]] Duration expected_service(const Request& request, Instant now) const noexcept;
-  [[nodiscard]] std::uint32_t occupied_queues() const noexcept;
+  [[nodiscard, gnu::always_inline]] Reason doom(const Request& request, Instant now) const noexcept;
+  [[nodiscard, gnu::always_inline]] Duration known_service_mean(Instant now) const noexcept;
+  [[nodiscard, gnu::always_inline]] Duration expected_service(const Request& request,
+                                                              Instant now) const noexcept;
+  [[nodiscard, gnu::always_inline]] std::uint32_t occupied_queues() const noexcept;
   [[nodiscard]] bool heavies_wait_at_or_above(std::uint32_t importance) const noexcept;
-  [[nodiscard]] bool someone_below(std::uint32_t importance) const noexcept;
-  [[nodiscard]] std::uint32_t ahead_of(std::uint32_t importance) const noexcept;
-  [[nodiscard]] bool admits_all() const noexcept;
+  [[nodiscard, gnu::always_inline]] bool someone_below(std::uint32_t importance) const noexcept;
+  [[nodiscard, gnu::always_inline]] std::uint32_t ahead_of(std::uint32_t importance) const noexcept;
+  [[nodiscard, gnu::always_inline]] bool admits_all() const noexcept;
 
   // Offers that do not fit the fast path (src/gate/offer.h).
   // What can be told of an offer in a register, and so costs least.
@@ -227,7 +229,7 @@ class BasicGate {
   };
   static Offer rejection(Told told) noexcept;
   static void refuse_offer(Offer& answer, Told told) noexcept;
-  [[nodiscard]] bool passes_unjudged(const Request& request) const noexcept;
+  [[nodiscard, gnu::always_inline]] bool passes_unjudged(const Request& request) const noexcept;
   Told look(Participant who, const Request& request, Instant now) noexcept;
   Offer offer_slowly(Participant who, const Request& request, Verdict verdict,
                      Instant now) noexcept;
@@ -243,14 +245,15 @@ class BasicGate {
   void start(Offer& answer, Slot& mine, const Request& request, std::uint32_t cost,
              Instant now) noexcept;
   Offer started(Slot& mine, const Request& request, std::uint32_t cost, Instant now) noexcept;
-  Told turned_away(Slot& mine, const Request& request, const Judgement& judgement,
-                   Instant now) noexcept;
-  Told rejected(Slot& mine, std::uint32_t importance, Reason reason, Instant now) noexcept;
+  [[gnu::always_inline]] Told turned_away(Slot& mine, const Request& request,
+                                          const Judgement& judgement, Instant now) noexcept;
+  [[gnu::always_inline]] Told rejected(Slot& mine, std::uint32_t importance, Reason reason,
+                                       Instant now) noexcept;
   void give_back_special(Slot& mine, Permit::Kind kind, std::uint32_t cost) noexcept;
 
   // Return times (src/gate/returns.h).
-  std::uint16_t book_return(Slot& mine, Instant now) noexcept;
-  std::uint16_t rotate_return(Slot& mine, std::uint32_t range) noexcept;
+  [[gnu::always_inline]] std::uint16_t book_return(Slot& mine, Instant now) noexcept;
+  [[gnu::always_inline]] std::uint16_t rotate_return(Slot& mine, std::uint32_t range) noexcept;
   void share_spare(Instant now) noexcept;
   [[nodiscard]] std::uint64_t count_rejected(const Slot& slot) const noexcept;
   [[nodiscard]] std::uint64_t count_accepted(const Slot& slot) const noexcept;
@@ -271,7 +274,7 @@ class BasicGate {
   // Order (src/gate/order.h): with the mutex held, but for note_standing.
   void begin_standing(std::uint32_t importance, Instant now) noexcept;
   void end_standing(std::uint32_t importance) noexcept;
-  bool note_standing(std::uint32_t importance, Instant now) noexcept;
+  [[gnu::always_inline]] bool note_standing(std::uint32_t importance, Instant now) noexcept;
   void serve_newest_first(std::uint32_t importance, Instant since) noexcept;
   [[nodiscard]] Discipline discipline() const noexcept;
   [[nodiscard]] bool comes_before(std::uint32_t one, std::uint32_t other) const noexcept;

@@ -61,6 +61,12 @@ constexpr std::uint32_t return_stride(std::uint32_t span) noexcept {
   return 1;
 }
 
+// At first, or when the range has become smaller. The block may hold any range.
+[[gnu::noinline, gnu::cold]] inline std::uint32_t wrapped_place(std::uint32_t place,
+                                                                std::uint32_t span) noexcept {
+  return place % std::max(span, 1U);
+}
+
 template <class Sync>
 [[gnu::always_inline]] inline std::uint16_t BasicGate<Sync>::rotate_return(
     Slot& mine, std::uint32_t range) noexcept {
@@ -69,8 +75,9 @@ template <class Sync>
   std::uint32_t place = mine.rotation.load(std::memory_order_relaxed) +
                         published().return_stride.load(std::memory_order_relaxed);
   place -= place >= span ? span : 0;
-  // At first, or when the range has become smaller. The block may hold any range.
-  place = place < span ? place : place % std::max(span, 1U);
+  if (place >= span) [[unlikely]] {
+    place = wrapped_place(place, span);
+  }
   mine.rotation.store(place, std::memory_order_relaxed);
   return static_cast<std::uint16_t>(soonest + place);
 }
