@@ -336,7 +336,6 @@ class BasicGate {
   void free_ticket(std::uint32_t index) noexcept;
   void append(detail::TicketList& list, std::uint32_t index) noexcept;
   void insert_after(detail::TicketList& list, std::uint32_t before, std::uint32_t index) noexcept;
-  void insert_in_order(detail::TicketList& list, std::uint32_t index) noexcept;
   void unlink(detail::TicketList& list, std::uint32_t index) noexcept;
   [[nodiscard]] detail::TicketList& queue_of(std::uint32_t index) const noexcept;
   [[nodiscard]] std::uint32_t charge_now(std::uint32_t index) const noexcept;
@@ -376,6 +375,8 @@ class BasicGate {
   void repair() noexcept;
   void rebuild_lists() noexcept;
   void rebuild_ticket(std::uint32_t index) noexcept;
+  void sort_queue(detail::TicketList& list) noexcept;
+  [[nodiscard]] std::uint32_t merged(std::uint32_t one, std::uint32_t other) noexcept;
   void rebuild_calendars() noexcept;
   void restore_rules() noexcept;
   [[nodiscard]] bool validate_policy_of_the_block() noexcept;

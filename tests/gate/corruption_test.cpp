@@ -260,5 +260,36 @@ TEST(Corruption, OfEverythingButTheStatesIsPutRight) {
   EXPECT_EQ(box.gate.in_flight(), 1U);
 }
 
+// Tickets that were used before come in no order; those who wait start in theirs all the same.
+TEST(Corruption, OfALongQueueIsPutRightInItsOrder) {
+  constexpr std::uint32_t kLong = 3'000;
+  Policy policy = policy_of(1, QueueSize::at_most(kLong), Duration::seconds(3600));
+  policy.discipline = Discipline::fifo;
+  GateBox box(policy, 2, kLong + Capacity::kSpareTickets);
+  const Participant me = box.attach();
+  const auto wait = [&] { return box.gate.offer(me, of_class(kCritical), box.now).ticket; };
+  Offer running = box.gate.offer(me, of_class(kCritical), box.now);
+  std::vector<Ticket> order(kLong);
+  std::generate(order.begin(), order.end(), wait);
+  std::mt19937 random(7);
+  std::shuffle(order.begin(), order.end(), random);
+  for (const Ticket ticket : order) {
+    box.gate.cancel(me, ticket, box.now);
+  }
+  std::generate(order.begin(), order.end(), wait);
+  auto& head = *static_cast<Head*>(box.memory());
+  head.guarded.queues[kCritical].head = 1'000'000;
+  box.gate.release(me, running.permit, Outcome::success, box.now);
+  box.gate.tick(box.now + Duration::millis(20));
+  ASSERT_EQ(box.gate.snapshot().repairs, 1U);
+  for (const Ticket ticket : order) {
+    auto started = box.collect(me);
+    ASSERT_EQ(started.size(), 1U);
+    ASSERT_EQ(started[0].ticket, ticket);
+    box.gate.release(me, started[0].permit, Outcome::success, box.now);
+  }
+  EXPECT_EQ(box.gate.snapshot().waiting, 0U);
+}
+
 }  // namespace
 }  // namespace loadline::test
