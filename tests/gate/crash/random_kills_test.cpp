@@ -19,7 +19,7 @@
 namespace loadline::crash {
 namespace {
 
-constexpr std::uint32_t kWorkers = 4;
+constexpr std::uint32_t kWorkers = 3;
 constexpr std::uint32_t kSeats = kWorkers + 1;
 constexpr std::uint32_t kQueue = 24;
 constexpr std::uint32_t kLimits[] = {12, 8, 16};
@@ -420,7 +420,7 @@ TEST(RandomKills, LoseNothing) {
     ASSERT_NO_FATAL_FAILURE(shift.start(i, random()));
   }
   for (int kills = 1; kills <= kKills && !testing::Test::HasFailure(); ++kills) {
-    usleep(static_cast<useconds_t>(random() % 3000));
+    usleep(static_cast<useconds_t>(random() % 2000));
     const auto victim = static_cast<std::uint32_t>(random() % kWorkers);
     ASSERT_NO_FATAL_FAILURE(shift.kill_one(victim));
     ASSERT_NO_FATAL_FAILURE(shift.start(victim, random()));
