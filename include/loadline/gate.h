@@ -255,6 +255,8 @@ class BasicGate {
   [[gnu::always_inline]] std::uint16_t book_return(Slot& mine, Instant now) noexcept;
   [[gnu::always_inline]] std::uint16_t rotate_return(Slot& mine, std::uint32_t range) noexcept;
   void share_spare(Instant now) noexcept;
+  [[nodiscard]] std::uint32_t promised_rate(std::uint64_t services, std::uint64_t service_ns,
+                                            Instant now) noexcept;
   [[nodiscard]] std::uint64_t count_rejected(const Slot& slot) const noexcept;
   [[nodiscard]] std::uint64_t count_accepted(const Slot& slot) const noexcept;
   [[nodiscard]] std::uint64_t count_services(const Slot& slot) const noexcept;

@@ -93,6 +93,7 @@ void BasicGate<Sync>::share_spare(Instant now) noexcept {
   }
   std::uint64_t offers = load_word().waiting();
   std::uint64_t completions = 0;
+  std::uint64_t service_ns = 0;
   std::uint64_t turned_away[kMaxParticipants] = {};
   std::uint64_t turned_away_by_all = 0;
   std::uint32_t seats = 0;
@@ -103,13 +104,11 @@ void BasicGate<Sync>::share_spare(Instant now) noexcept {
     guarded().seen_turned_away[i] = rejected_here;
     offers += rejected_here + count_accepted(slots_[i]);
     completions += count_services(slots_[i]);
+    service_ns += slots_[i].service_ns.load(std::memory_order_relaxed);
     seats += slots_[i].attached.load(std::memory_order_relaxed);
   }
   spare.take_second(offers, completions, now);
-  const std::int64_t drain =
-      known_service_mean(now).ns == 0 ? 0 : published().drain_ns.load(std::memory_order_relaxed);
-  const std::uint64_t room =
-      spare.spare(drain == 0 ? 0 : static_cast<std::uint32_t>(kSecondNs / drain));
+  const std::uint64_t room = spare.spare(promised_rate(completions, service_ns, now));
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
     const bool known = turned_away_by_all != 0;
     const std::uint64_t part = known ? std::max<std::uint64_t>(turned_away[i], 1) : 1;
@@ -121,6 +120,25 @@ void BasicGate<Sync>::share_spare(Instant now) noexcept {
         static_cast<std::uint32_t>(std::clamp<std::uint64_t>(step, room == 0 ? 0 : 1, 1U << 30)),
         std::memory_order_relaxed);
   }
+}
+
+// What the limit and the service time promise, in requests a second; 0: not known. By the mean of
+// some eight seconds: that of the last twenty services, which predicts waits, errs by a quarter.
+template <class Sync>
+std::uint32_t BasicGate<Sync>::promised_rate(std::uint64_t services, std::uint64_t service_ns,
+                                             Instant now) noexcept {
+  const auto steady = [](std::uint64_t& sum, std::uint64_t& seen, std::uint64_t total) {
+    sum = sum - sum / 8 + (total - seen);
+    seen = total;
+  };
+  steady(guarded().steady_services, guarded().second_services, services);
+  steady(guarded().steady_service_ns, guarded().second_service_ns, service_ns);
+  if (known_service_mean(now).ns == 0 || guarded().steady_services == 0) {
+    return 0;
+  }
+  const std::uint64_t mean = guarded().steady_service_ns / guarded().steady_services;
+  const std::uint64_t rate = std::uint64_t{limit()} * kSecondNs / std::max<std::uint64_t>(mean, 1);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(rate, 1U << 30));
 }
 
 template <class Sync>
