@@ -283,17 +283,18 @@ TEST(SlotCases, AbortedQueuedWorkNeverRunsAndTheNextStartsWhenTheRunningOneEnds)
 
 // Those who are merely connected have a seat, and hold nothing.
 TEST(SlotCases, WithoutARequestNothingIsHeldAndSixtyFourAskersAreStillTheLimit) {
-  GateBox box(policy_of(4, QueueSize::none()), 64);
+  constexpr std::uint32_t kSeats = 60;  // ThreadSanitizer follows 64 mutexes of a thread
+  GateBox box(policy_of(4, QueueSize::none()), kSeats);
   std::vector<Participant> connected;
-  for (std::uint32_t i = 0; i < 64; ++i) {
+  for (std::uint32_t i = 0; i < kSeats; ++i) {
     connected.push_back(box.attach(i));
   }
   EXPECT_EQ(box.gate.in_flight(), 0U);
   EXPECT_EQ(offer(box, connected[5]).kind, admit);
   EXPECT_EQ(box.gate.in_flight(), 1U);
   int admitted = 1;
-  for (const Participant who : connected) {
-    admitted += offer(box, who).kind == admit;
+  for (std::uint32_t asker = 0; asker < 64; ++asker) {
+    admitted += offer(box, connected[asker % kSeats]).kind == admit;
   }
   EXPECT_EQ(admitted, 4);
 }
