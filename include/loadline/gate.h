@@ -255,11 +255,15 @@ class BasicGate {
   [[gnu::always_inline]] std::uint16_t book_return(Slot& mine, Instant now) noexcept;
   [[gnu::always_inline]] std::uint16_t rotate_return(Slot& mine, std::uint32_t range) noexcept;
   void share_spare(Instant now) noexcept;
-  [[nodiscard]] std::uint32_t promised_rate(std::uint64_t services, std::uint64_t service_ns,
-                                            Instant now) noexcept;
+  [[nodiscard]] std::uint32_t promised_rate(Instant now) const noexcept;
   [[nodiscard]] std::uint64_t count_rejected(const Slot& slot) const noexcept;
   [[nodiscard]] std::uint64_t count_accepted(const Slot& slot) const noexcept;
   [[nodiscard]] std::uint64_t count_services(const Slot& slot) const noexcept;
+  struct Services {
+    std::uint64_t count = 0;
+    std::uint64_t ns = 0;  // their sum
+  };
+  [[nodiscard]] Services services_of_all() const noexcept;
 
   // Quotas (src/gate/quota.h): without the mutex.
   using QuotaCell = typename Sync::template Atomic<std::uint64_t>;
@@ -339,6 +343,7 @@ class BasicGate {
   void append(detail::TicketList& list, std::uint32_t index) noexcept;
   void insert_after(detail::TicketList& list, std::uint32_t before, std::uint32_t index) noexcept;
   void unlink(detail::TicketList& list, std::uint32_t index) noexcept;
+  [[nodiscard]] static std::uint32_t queue_number(std::uint32_t importance, bool heavy) noexcept;
   [[nodiscard]] detail::TicketList& queue_of(std::uint32_t index) const noexcept;
   [[nodiscard]] std::uint32_t charge_now(std::uint32_t index) const noexcept;
   [[nodiscard]] std::uint32_t mask_of_heavies() const noexcept;
@@ -403,7 +408,7 @@ class BasicGate {
   void publish_queue_limit() noexcept;
   void update_estimates(Instant now) noexcept;
   void skip_window() noexcept;
-  void take_window(std::uint64_t services, std::uint64_t service_ns, Instant now) noexcept;
+  void take_window(Services all, Instant now) noexcept;
 
   Head* head_ = nullptr;
   Slot* slots_ = nullptr;

@@ -113,7 +113,7 @@ struct Policy {
   std::uint16_t retry_after_min = 1;
   std::uint16_t retry_after_max = 32;
 
-  // Where the generators start.
+  // Where participants begin their turns through the return times.
   std::uint64_t seed = 0x6c6f61646c696e65;
 };
 

@@ -6,6 +6,9 @@
 
 namespace loadline {
 
+// A mask of classes with all of them in it.
+inline constexpr std::uint32_t kAllClasses = (1U << kMaxClasses) - 1;
+
 // What a request is charged. A weight above what its class, or all weights above 1, may ever fill
 // could never start, so it is charged that much instead.
 template <class Sync>
@@ -134,8 +137,7 @@ template <class Sync>
 [[gnu::always_inline]] inline bool BasicGate<Sync>::someone_below(
     std::uint32_t importance) const noexcept {
   const std::uint32_t queues = occupied_queues();
-  constexpr std::uint32_t kAll = (1U << kMaxClasses) - 1;
-  return ((queues | queues >> kMaxClasses) & kAll & ~((2U << importance) - 1)) != 0;
+  return ((queues | queues >> kMaxClasses) & kAllClasses & ~((2U << importance) - 1)) != 0;
 }
 
 // Observing, what is in flight above the limit is who would be waiting: it plays the queue.

@@ -2,6 +2,7 @@
 // displacement. With the mutex held, but for note_standing.
 #pragma once
 
+#include "judge.h"
 #include "loadline/gate.h"
 #include "tenants.h"
 
@@ -104,7 +105,7 @@ std::uint32_t BasicGate<Sync>::last_of(std::uint32_t importance) noexcept {
 // A mask of classes, whatever the block holds.
 template <class Sync>
 std::uint32_t BasicGate<Sync>::guaranteed() const noexcept {
-  return guarded().guaranteed & ((1U << kMaxClasses) - 1);
+  return guarded().guaranteed & kAllClasses;
 }
 
 // A guarantee is a share of the dispatches. Each start gives every guaranteed class its share of

@@ -85,10 +85,16 @@ void BasicGate<Sync>::unlink(detail::TicketList& list, std::uint32_t index) noex
   --list.count;
 }
 
+// Light queues first, then heavy ones, each in the order of their classes.
+template <class Sync>
+std::uint32_t BasicGate<Sync>::queue_number(std::uint32_t importance, bool heavy) noexcept {
+  return importance + (heavy ? kMaxClasses : 0);
+}
+
 template <class Sync>
 detail::TicketList& BasicGate<Sync>::queue_of(std::uint32_t index) const noexcept {
   const TicketAt& ticket = tickets_[index];
-  return guarded().queues[ticket.importance + (ticket.heavy ? kMaxClasses : 0)];
+  return guarded().queues[queue_number(ticket.importance, ticket.heavy != 0)];
 }
 
 // What one who waits is charged if it starts now: a limit that was lowered below its weight while
@@ -135,8 +141,7 @@ std::uint32_t BasicGate<Sync>::mask_of_heavies() const noexcept {
 
 template <class Sync>
 std::uint32_t BasicGate<Sync>::mask_of_queues() const noexcept {
-  constexpr std::uint32_t kLight = (1U << kMaxClasses) - 1;
-  return (occupied_queues() & kLight) | mask_of_heavies();
+  return (occupied_queues() & kAllClasses) | mask_of_heavies();
 }
 
 // Says in the word what the lists say.
@@ -374,13 +379,13 @@ bool BasicGate<Sync>::dispatch_one(Instant now, Signals& signals) noexcept {
   if (owed < kMaxClasses && decide(next_of(owed, heavy_eligible(owed)), now, signals)) {
     return true;
   }
-  const std::uint32_t classes = mask_of_queues();
+  const std::uint32_t heavies = mask_of_heavies();
+  const std::uint32_t classes = (occupied_queues() & kAllClasses) | heavies;
   if (classes == 0) {
     return false;
   }
   const auto first = static_cast<std::uint32_t>(std::countr_zero(classes));
-  const bool heavy = (mask_of_heavies() >> first & 1) != 0;
-  return decide(next_of(first, heavy), now, signals);
+  return decide(next_of(first, (heavies >> first & 1) != 0), now, signals);
 }
 
 // Can nobody start, whoever is asked?

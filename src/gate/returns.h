@@ -92,8 +92,6 @@ void BasicGate<Sync>::share_spare(Instant now) noexcept {
     return;
   }
   std::uint64_t offers = load_word().waiting();
-  std::uint64_t completions = 0;
-  std::uint64_t service_ns = 0;
   std::uint64_t turned_away[kMaxParticipants] = {};
   std::uint64_t turned_away_by_all = 0;
   std::uint32_t seats = 0;
@@ -103,12 +101,12 @@ void BasicGate<Sync>::share_spare(Instant now) noexcept {
     turned_away_by_all += turned_away[i];
     guarded().seen_turned_away[i] = rejected_here;
     offers += rejected_here + count_accepted(slots_[i]);
-    completions += count_services(slots_[i]);
-    service_ns += slots_[i].service_ns.load(std::memory_order_relaxed);
     seats += slots_[i].attached.load(std::memory_order_relaxed);
   }
-  spare.take_second(offers, completions, now);
-  const std::uint64_t room = spare.spare(promised_rate(completions, service_ns, now));
+  const Services all = services_of_all();
+  spare.take_second(offers, all.count, now);
+  guarded().steady.take(all.count, all.ns);
+  const std::uint64_t room = spare.spare(promised_rate(now));
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
     const bool known = turned_away_by_all != 0;
     const std::uint64_t part = known ? std::max<std::uint64_t>(turned_away[i], 1) : 1;
@@ -122,23 +120,15 @@ void BasicGate<Sync>::share_spare(Instant now) noexcept {
   }
 }
 
-// What the limit and the service time promise, in requests a second; 0: not known. By the mean of
-// some eight seconds: that of the last twenty services, which predicts waits, errs by a quarter.
+// What the limit and the service time promise, in requests a second; 0: not known.
 template <class Sync>
-std::uint32_t BasicGate<Sync>::promised_rate(std::uint64_t services, std::uint64_t service_ns,
-                                             Instant now) noexcept {
-  const auto steady = [](std::uint64_t& sum, std::uint64_t& seen, std::uint64_t total) {
-    sum = sum - sum / 8 + (total - seen);
-    seen = total;
-  };
-  steady(guarded().steady_services, guarded().second_services, services);
-  steady(guarded().steady_service_ns, guarded().second_service_ns, service_ns);
-  if (known_service_mean(now).ns == 0 || guarded().steady_services == 0) {
+std::uint32_t BasicGate<Sync>::promised_rate(Instant now) const noexcept {
+  const std::uint64_t mean = guarded().steady.mean_ns();
+  if (known_service_mean(now).ns == 0 || mean == 0) {
     return 0;
   }
-  const std::uint64_t mean = guarded().steady_service_ns / guarded().steady_services;
-  const std::uint64_t rate = std::uint64_t{limit()} * kSecondNs / std::max<std::uint64_t>(mean, 1);
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(rate, 1U << 30));
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(std::uint64_t{limit()} * kSecondNs / mean, 1U << 30));
 }
 
 template <class Sync>
@@ -169,6 +159,16 @@ std::uint64_t BasicGate<Sync>::count_services(const Slot& slot) const noexcept {
     sum += bucket.load(std::memory_order_relaxed);
   }
   return sum;
+}
+
+template <class Sync>
+typename BasicGate<Sync>::Services BasicGate<Sync>::services_of_all() const noexcept {
+  Services all;
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    all.count += count_services(slots_[i]);
+    all.ns += slots_[i].service_ns.load(std::memory_order_relaxed);
+  }
+  return all;
 }
 
 }  // namespace loadline

@@ -170,14 +170,9 @@ void BasicGate<Sync>::update_estimates(Instant now) noexcept {
     return;
   }
   guarded().estimated_at = now;
-  std::uint64_t services = 0;
-  std::uint64_t service_ns = 0;
-  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
-    services += count_services(slots_[i]);
-    service_ns += slots_[i].service_ns.load(std::memory_order_relaxed);
-  }
-  if (services != guarded().seen_services) {
-    take_window(services, service_ns, now);
+  const Services all = services_of_all();
+  if (all.count != guarded().seen_services) {
+    take_window(all, now);
   }
 }
 
@@ -185,29 +180,24 @@ void BasicGate<Sync>::update_estimates(Instant now) noexcept {
 // this one is not used.
 template <class Sync>
 void BasicGate<Sync>::skip_window() noexcept {
-  guarded().seen_services = 0;
-  guarded().seen_service_ns = 0;
-  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
-    guarded().seen_services += count_services(slots_[i]);
-    guarded().seen_service_ns += slots_[i].service_ns.load(std::memory_order_relaxed);
-  }
+  const Services all = services_of_all();
+  guarded().seen_services = all.count;
+  guarded().seen_service_ns = all.ns;
 }
 
 // The mean moves by the share that the window's completions have among the last twenty and
 // themselves: a busy service is followed window by window, a quiet one over its last twenty.
 template <class Sync>
-void BasicGate<Sync>::take_window(std::uint64_t services, std::uint64_t service_ns,
-                                  Instant now) noexcept {
+void BasicGate<Sync>::take_window(Services all, Instant now) noexcept {
   // Within these bounds, whatever the block holds.
   constexpr std::uint64_t kMostServices = 1U << 30;
   const auto count = static_cast<std::int64_t>(
-      std::min<std::uint64_t>(services - guarded().seen_services, kMostServices));
-  const Duration mean_here{static_cast<std::int64_t>(service_ns - guarded().seen_service_ns) /
-                           count};
-  if (services >= kServicesToBelieve) {
+      std::min<std::uint64_t>(all.count - guarded().seen_services, kMostServices));
+  const Duration mean_here{static_cast<std::int64_t>(all.ns - guarded().seen_service_ns) / count};
+  if (all.count >= kServicesToBelieve) {
     const Duration mean{published().service_mean_ns.load(std::memory_order_relaxed)};
     const std::int64_t share = count + std::int64_t{kServicesToBelieve};
-    const Duration moved = mean.ns == 0 ? Duration{static_cast<std::int64_t>(service_ns / services)}
+    const Duration moved = mean.ns == 0 ? Duration{static_cast<std::int64_t>(all.ns / all.count)}
                                         : mean + Duration{(mean_here - mean).ns / share * count};
     published().service_mean_ns.store(std::max<std::int64_t>(moved.ns, 1),
                                       std::memory_order_relaxed);
@@ -215,8 +205,8 @@ void BasicGate<Sync>::take_window(std::uint64_t services, std::uint64_t service_
     published().service_mean_until.store((now + life).ns, std::memory_order_relaxed);
     publish_drain();
   }
-  guarded().seen_services = services;
-  guarded().seen_service_ns = service_ns;
+  guarded().seen_services = all.count;
+  guarded().seen_service_ns = all.ns;
   const std::uint32_t limit_before = guarded().limiter.limit();
   guarded().limiter.take({.now = now,
                           .completions = static_cast<std::uint64_t>(count),

@@ -149,7 +149,7 @@ void BasicGate<Sync>::advance_round(std::uint32_t index) noexcept {
 template <class Sync>
 detail::Calendar& BasicGate<Sync>::calendar_of(std::uint32_t index) const noexcept {
   const TicketAt& ticket = tickets_[index];
-  return board_->calendars[ticket.importance + (ticket.heavy ? kMaxClasses : 0)];
+  return board_->calendars[queue_number(ticket.importance, ticket.heavy != 0)];
 }
 
 namespace detail {
@@ -245,7 +245,7 @@ bool BasicGate<Sync>::beyond_horizon(const Request& request, bool heavy) const n
   if (!has_tenants() || guarded().class_waiting[importance].load(std::memory_order_relaxed) == 0) {
     return false;
   }
-  const detail::TicketList& queue = guarded().queues[importance + (heavy ? kMaxClasses : 0)];
+  const detail::TicketList& queue = guarded().queues[queue_number(importance, heavy)];
   return tag_of(request) / kRound - first_tag(queue, importance) / kRound >=
          detail::Calendar::kRounds;
 }

@@ -236,10 +236,7 @@ struct alignas(128) Guarded {
   std::int32_t credits[kMaxClasses];
   Atomic<std::uint16_t> group_tenants[kMaxGroups];
   SpareEstimate spare;
-  std::uint64_t second_services;  // totals at the end of the last second
-  std::uint64_t second_service_ns;
-  std::uint64_t steady_services;  // of the last seconds, each weighing an eighth less than the next
-  std::uint64_t steady_service_ns;
+  SteadyMean steady;
   std::uint64_t seen_turned_away[kMaxParticipants];
   std::uint64_t seen_services;
   std::uint64_t seen_service_ns;
