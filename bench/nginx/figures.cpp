@@ -175,6 +175,7 @@ std::vector<Figure> module_figures() {
   return {goal("nginx_rejection", "module_reject", "return_503", 1.05),
           goal("haproxy_rejection", "module_reject", "haproxy_return", 0.9),
           goal("nginx_proxied", "module_proxy", "plain_proxy", 1.05),
+          comparison("haproxy_rejection_64_callers", "module_reject_64", "haproxy_return_64"),
           // What nginx itself comes to beside HAProxy: no module of nginx's gets far below it.
           comparison("nginx_return_to_haproxy", "return_503", "haproxy_return"),
           comparison("rejection_logged_to_unlogged", "module_reject_logged", "module_reject"),

@@ -73,8 +73,11 @@ Sample Measurement::measure(const Variant& variant) {
   const double known_before = ended_children_s() + seconds(upstream_.cpu_time());
   const nanoseconds ticks_before = server.cpu_time_in_ticks();
   const nanoseconds before = server.cpu_time();
-  const LoadResult load =
-      run_wrk({.port = server.port(), .time = time_, .cpu = placement_.load}, server.folder());
+  const LoadResult load = run_wrk({.port = server.port(),
+                                   .time = time_,
+                                   .connections = variant.connections,
+                                   .cpu = placement_.load},
+                                  server.folder());
   const nanoseconds used = server.cpu_time() - before;
   const nanoseconds ticks = server.cpu_time_in_ticks() - ticks_before;
   const double known = ended_children_s() + seconds(upstream_.cpu_time()) - known_before;

@@ -36,7 +36,7 @@ std::string nginx_config(const Variant& variant, std::uint16_t port) {
       "error_log error.log;\n"
       "worker_processes 1;\n"
       "{user}{main}"
-      "events {{ worker_connections 1024; }}\n"
+      "events {{ worker_connections 2048; }}\n"
       "http {{\n"
       "  client_body_temp_path client_body;\n"
       "  proxy_temp_path proxy;\n"
@@ -62,7 +62,7 @@ std::string haproxy_config(const Variant& variant, std::uint16_t port) {
   return fmt::format(
       "global\n"
       "  nbthread 1\n"
-      "  maxconn 1024\n"
+      "  maxconn 2048\n"
       "defaults\n"
       "  mode http\n"
       "  timeout connect 5s\n"

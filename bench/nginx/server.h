@@ -23,6 +23,8 @@ struct Variant {
   std::string hold{};    // within `location = /hold`, to which one request is left hanging
   int status = 200;
   std::string body{};  // expected; empty: any
+  // So many callers keep the server busy without a pause, as under the overload that is meant here.
+  int connections = 256;
 };
 
 // A folder in the temporary directory that is removed with all that is in it.

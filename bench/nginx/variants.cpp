@@ -22,7 +22,7 @@ std::string keepalive_upstream(const Surroundings& around) {
   return fmt::format(
       "  upstream backend {{\n"
       "    server 127.0.0.1:{};\n"
-      "    keepalive 128;\n"
+      "    keepalive 512;\n"
       "    keepalive_requests 1000000000;\n"
       "  }}\n",
       around.upstream_port);
@@ -106,6 +106,15 @@ Variant returning_503_logged() {
   return variant;
 }
 
+// With so few callers a server that is faster than wrk is idle in between, and is put to sleep and
+// woken once for every few answers.
+Variant with_few_callers(Variant variant) {
+  constexpr int kFew = 64;
+  variant.name += "_64";
+  variant.connections = kFew;
+  return variant;
+}
+
 }  // namespace
 
 std::vector<Variant> make_variants(const Surroundings& around) {
@@ -118,6 +127,8 @@ std::vector<Variant> make_variants(const Surroundings& around) {
           plain_proxy(around, "plain_proxy"),
           switched_off(around),
           empty_gif("no_module"),
+          with_few_callers(rejecting(around, "module_reject")),
+          with_few_callers(haproxy_returning_503()),
           returning_503("return_503_again"),
           returning_503_logged(),
           plain_proxy(around, "plain_proxy_again")};

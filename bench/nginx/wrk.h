@@ -11,7 +11,7 @@ namespace loadline::bench {
 struct Load {
   std::uint16_t port = 0;
   std::chrono::seconds time{2};
-  int connections = 64;
+  int connections = 1;
   int cpu = 1;
 };
 

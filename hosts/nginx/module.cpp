@@ -1,7 +1,8 @@
-// The two modules as nginx sees them. Why two, and where they stand: modules.c.
+// The three modules as nginx sees them. Why three, and where they stand: modules.c.
 #include "admission.h"
 #include "conf.h"
 #include "release.h"
+#include "short_answer.h"
 #include "variables.h"
 #include "worker.h"
 #include "zone.h"
@@ -47,6 +48,12 @@ ngx_http_module_t filter_context = {
     nullptr,     nullptr, nullptr, nullptr, nullptr, nullptr,
 };
 
+ngx_http_module_t answer_context = {
+    nullptr,            // preconfiguration
+    add_short_answers,  // postconfiguration
+    nullptr,           nullptr, nullptr, nullptr, nullptr, nullptr,
+};
+
 }  // namespace
 }  // namespace loadline::ngx
 
@@ -70,6 +77,21 @@ ngx_module_t ngx_http_loadline_module = {
 ngx_module_t ngx_http_loadline_filter_module = {
     NGX_MODULE_V1,
     &loadline::ngx::filter_context,
+    nullptr,  // no directives
+    NGX_HTTP_MODULE,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    NGX_MODULE_V1_PADDING,
+};
+
+ngx_module_t ngx_http_loadline_answer_module = {
+    NGX_MODULE_V1,
+    &loadline::ngx::answer_context,
     nullptr,  // no directives
     NGX_HTTP_MODULE,
     nullptr,

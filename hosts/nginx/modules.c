@@ -8,6 +8,11 @@
  *
  * Filters registered from that place would be overwritten by nginx's own, which come later. Hence
  * the second module: it stands last, which is the top of the filter chain.
+ *
+ * The third is the bottom of that chain: between nginx's filter that writes heads and all others,
+ * where everybody has had his say. Of the names in the order, a module stands before the first in
+ * nginx's own list that follows its own here; no handler comes after the chunked filter, so the
+ * third's place does not move the first's.
  */
 
 #include <ngx_config.h>
@@ -15,16 +20,19 @@
 
 extern ngx_module_t ngx_http_loadline_module;
 extern ngx_module_t ngx_http_loadline_filter_module;
+extern ngx_module_t ngx_http_loadline_answer_module;
 
 ngx_module_t* ngx_modules[] = {
     &ngx_http_loadline_module,
     &ngx_http_loadline_filter_module,
+    &ngx_http_loadline_answer_module,
     NULL,
 };
 
 char* ngx_module_names[] = {
     "ngx_http_loadline_module",
     "ngx_http_loadline_filter_module",
+    "ngx_http_loadline_answer_module",
     NULL,
 };
 
@@ -33,5 +41,7 @@ char* ngx_module_order[] = {
     "ngx_http_limit_conn_module",
     "ngx_http_limit_req_module",
     "ngx_http_realip_module",
+    "ngx_http_loadline_answer_module",
+    "ngx_http_chunked_filter_module",
     NULL,
 };

@@ -19,6 +19,7 @@ extern "C" {
 // Visible by name to modules.c, where nginx looks for them.
 extern ngx_module_t ngx_http_loadline_module;
 extern ngx_module_t ngx_http_loadline_filter_module;
+extern ngx_module_t ngx_http_loadline_answer_module;
 }
 
 #include "loadline/time.h"

@@ -1,6 +1,6 @@
 #include "reject.h"
 
-#include "short_body.h"
+#include <algorithm>
 
 namespace loadline::ngx {
 namespace {
@@ -28,6 +28,22 @@ bool add_header(ngx_http_request_t* r, std::string_view key, const ngx_str_t& va
   return true;
 }
 
+// The gate gives 1 to 32, and two digits need neither memory nor a printer of numbers.
+ngx_str_t whole_seconds(std::uint16_t seconds) noexcept {
+  constexpr std::uint16_t kMost = 99;
+  static constexpr auto kDigits = [] {
+    std::array<char, std::size_t{2} * (kMost + 1)> digits{};
+    for (std::size_t i = 0; i <= kMost; ++i) {
+      digits[2 * i] = static_cast<char>('0' + i / 10);
+      digits[2 * i + 1] = static_cast<char>('0' + i % 10);
+    }
+    return digits;
+  }();
+  const std::size_t shown = std::min(seconds, kMost);
+  const std::size_t zeros = shown < 10 ? 1 : 0;
+  return constant({kDigits.data() + 2 * shown + zeros, 2 - zeros});
+}
+
 bool add_headers(ngx_http_request_t* r, std::uint16_t retry_after) noexcept {
   if (!add_header(r, "Cache-Control", constant("no-store"))) {
     return false;
@@ -35,29 +51,17 @@ bool add_headers(ngx_http_request_t* r, std::uint16_t retry_after) noexcept {
   if (retry_after == 0) {
     return true;
   }
-  constexpr std::size_t kDigits = 5;
-  ngx_str_t value;
-  value.data = static_cast<u_char*>(ngx_pnalloc(r->pool, kDigits));
-  if (value.data == nullptr) {
-    return false;
-  }
-  value.len = static_cast<std::size_t>(
-      ngx_sprintf(value.data, "%ui", static_cast<ngx_uint_t>(retry_after)) - value.data);
-  return add_header(r, "Retry-After", value);
+  return add_header(r, "Retry-After", whole_seconds(retry_after));
 }
 
 // Header and body. As ngx_http_finalize_request takes it.
-ngx_int_t send(ngx_http_request_t* r, const LocationConf& conf, ngx_uint_t status) noexcept {
+ngx_int_t send(RequestState& state, const LocationConf& conf, ngx_uint_t status) noexcept {
+  ngx_http_request_t* r = state.request;
   r->headers_out.status = status;
   r->headers_out.content_length_n = static_cast<off_t>(conf.body.len);
   r->headers_out.content_type = conf.body_type;
   r->headers_out.content_type_len = conf.body_type.len;
-
-  const ngx_int_t sent = ngx_http_send_header(r);
-  if (sent == NGX_ERROR || sent > NGX_OK || r->header_only) {
-    return sent;
-  }
-  return send_body(r, conf.body);
+  return send_short(r, state.short_answer, conf.body);
 }
 
 }  // namespace
@@ -79,7 +83,7 @@ ngx_int_t reject(RequestState& state, const LocationConf& conf) noexcept {
   if (ngx_http_discard_request_body(r) != NGX_OK) {
     r->keepalive = 0;
   }
-  ngx_http_finalize_request(r, send(r, conf, status));
+  ngx_http_finalize_request(r, send(state, conf, status));
   return NGX_DONE;
 }
 

@@ -3,6 +3,7 @@
 
 #include "conf.h"
 #include "loadline/decision.h"
+#include "short_answer.h"
 
 namespace loadline::ngx {
 
@@ -23,6 +24,7 @@ struct RequestState {
   std::uint8_t importance = 0;
   std::uint16_t retry_after = 0;
   bool answered = false;  // the rejection has been handed to nginx
+  ShortAnswer short_answer;
   Permit permit;
   Ticket ticket;
   Instant deadline = Instant::never();

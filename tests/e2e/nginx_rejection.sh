@@ -21,6 +21,11 @@ start_nginx <<EOC
     location /page { loadline_error_page on; proxy_pass http://$service; }
     location @sorry { return 200 "sorry\n"; }
     location /filtered { add_header X-Added yes always; sub_filter_types text/plain; sub_filter overloaded busy; proxy_pass http://$service; }
+    location /by-nginx { keepalive_timeout 60s 30s; proxy_pass http://$service; }
+    location /by-nginx/nameless { server_tokens off; proxy_pass http://$service; }
+    location /nameless { server_tokens off; proxy_pass http://$service; }
+    location /also { add_header X-Added "\$request_method" always; proxy_pass http://$service; }
+    location /by-nginx/also { add_header X-Added "\$request_method" always; proxy_pass http://$service; }
     location /unbuffered { postpone_output 0; proxy_pass http://$service; }
     location /late { loadline api deadline=\$arg_time; proxy_pass http://$service; }
     location /late-page { loadline api deadline=\$arg_time; loadline_error_page on; proxy_pass http://$service; }
@@ -68,6 +73,17 @@ matches "a header added" $'\r\nX-Added: yes\r\n' "$answer"
 matches "a body replaced" $'\r\n\r\n(4\r\n)?busy' "$answer"
 equal "a header that does not wait for the body" "overloaded 503" \
   "$(get /unbuffered -w '%{http_code}' | tr '\n' ' ')"
+
+# nginx writes the head itself where it is to say how long a connection is kept.
+it "has the head that nginx writes, to the letter"
+head_of() { get "$1" "${@:2}" -o /dev/null -D - | grep -v -e '^Date' -e '^Retry-After' -e '^Keep-Alive'; }
+for way in "" /nameless /also; do
+  equal "head of /$way" "$(head_of "/by-nginx$way")" "$(head_of "$way")"
+  equal "closing head of /$way" "$(head_of "/by-nginx$way" -H 'Connection: close')" \
+    "$(head_of "$way" -H 'Connection: close')"
+done
+matches "nginx wrote the other" $'\r\nKeep-Alive: timeout=30\r\n' "$(get /by-nginx -i)"
+matches "the date" $'\r\nDate: [A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT\r\n' "$(get / -i)"
 
 it "is logged with the bytes that were sent"
 get / -o "$work/reply" -D "$work/reply_header" >/dev/null
