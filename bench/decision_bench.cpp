@@ -38,7 +38,8 @@ using IdleNotRecorded = Idle<Outcome::ignored>;
 BENCHMARK(run_under_google_benchmark<BarePair>)->Name("bare_pair");
 BENCHMARK(run_under_google_benchmark<IdleAndRecorded>)->Name("idle");
 BENCHMARK(run_under_google_benchmark<IdleNotRecorded>)->Name("idle_not_recorded");
-BENCHMARK(run_under_google_benchmark<WithClock>)->Name("with_clock");
+BENCHMARK(run_under_google_benchmark<WithClock<QuickClock>>)->Name("with_clock");
+BENCHMARK(run_under_google_benchmark<WithClock<SystemClock>>)->Name("with_system_clock");
 BENCHMARK(run_under_google_benchmark<WithTenant>)->Name("tenant");
 BENCHMARK(run_under_google_benchmark<RejectMayNotWait>)->Name("reject_may_not_wait");
 BENCHMARK(run_under_google_benchmark<RejectQueueFull>)->Name("reject_queue_full");
@@ -58,7 +59,8 @@ const std::vector<Compared>& all_compared() {
       {"same", time_alone<BarePair, BarePair>},
       {"offer_release", time_alone<IdleAndRecorded, BarePair>, 1.5},
       {"offer_release_not_recorded", time_alone<IdleNotRecorded, BarePair>},
-      {"with_clock", time_alone<WithClock, BarePair>, 4.0},
+      {"with_clock", time_alone<WithClock<QuickClock>, BarePair>, 4.0},
+      {"with_system_clock", time_alone<WithClock<SystemClock>, BarePair>},
       {"tenant", time_alone<WithTenant, BarePair>, 4.0},
       {"rejection", time_alone<RejectQueueFull, BarePair>, 0.8},
       {"rejection_limit", time_alone<RejectMayNotWait, BarePair>},

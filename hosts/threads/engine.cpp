@@ -5,6 +5,8 @@
 #include <bit>
 #include <new>
 
+#include "loadline/quick_clock.h"
+
 namespace loadline::threads {
 namespace {
 
@@ -25,7 +27,8 @@ constexpr Duration kOvertime = Duration::millis(10);
 class SteadyClock final : public Clock {
  public:
   [[nodiscard]] Instant now() const noexcept override {
-    return instant_of(std::chrono::steady_clock::now());
+    thread_local QuickClock clock;
+    return clock.now();
   }
 };
 
