@@ -226,9 +226,11 @@ void Session::handle_stream() {
   // HTTP/1.0, which proxies still speak, has no chunks: there the end of the connection is the end.
   const bool chunked = request_->version() >= 11;
   keep_alive_ = keep_alive_ && chunked;
-  stream_ = std::make_unique<Stream>(
-      Stream{boost::asio::steady_timer{socket_.get_executor()}, *interval, 0, *chunks, chunked});
-  output_ = fmt::format("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n{}{}\r\n",
+  const bool events = request_->query("events") == "on";
+  stream_ = std::make_unique<Stream>(Stream{boost::asio::steady_timer{socket_.get_executor()},
+                                            *interval, 0, *chunks, chunked, events});
+  output_ = fmt::format("HTTP/1.1 200 OK\r\nContent-Type: {}\r\n{}{}\r\n",
+                        events ? "text/event-stream" : kText,
                         chunked ? "Transfer-Encoding: chunked\r\n" : "",
                         keep_alive_ ? "" : "Connection: close\r\n");
   stream_->timer.expires_at(Clock::now());
@@ -237,7 +239,9 @@ void Session::handle_stream() {
 
 void Session::stream_next() {
   auto& stream = *stream_;
-  const auto piece = fmt::format("chunk {}\n", ++stream.sent);
+  ++stream.sent;
+  const auto piece = stream.events ? fmt::format("data: {}\n\n", stream.sent)
+                                   : fmt::format("chunk {}\n", stream.sent);
   const bool last = stream.sent == stream.chunks;
   output_ += stream.chunked ? fmt::format("{:x}\r\n{}\r\n", piece.size(), piece) : piece;
   if (last && stream.chunked) {

@@ -69,6 +69,7 @@ class Session final : public Caller, public std::enable_shared_from_this<Session
     std::uint64_t sent = 0;
     std::uint64_t chunks = 0;
     bool chunked = true;
+    bool events = false;  // as text/event-stream
   };
   std::unique_ptr<Stream> stream_;  // only for /stream
 };

@@ -5,125 +5,226 @@
 #include "hold.h"
 #include "reject.h"
 #include "request.h"
+#include "unread_body.h"
+#include "watch.h"
 #include "worker.h"
+#include "zone.h"
 
 namespace loadline::ngx {
 namespace {
 
+// A request on its way through its gates. There is no state before the first of them has let it in
+// or told it to wait, so that one that is turned away at once costs least.
+struct Way {
+  ngx_http_request_t* request;
+  const LocationConf& conf;
+  RequestState* state;
+};
+
 // One question to a gate, as far as its answer needs it.
 struct Question {
-  ngx_http_request_t* request;
-  HostedGate& hosted;
-  Claims claims;
+  const Ask& ask;
+  Request request;
   Instant now;
 };
 
-RequestState* make_state(const Question& question, Keep keep, Standing standing) noexcept {
-  RequestState* state = make_state(question.request, question.hosted, keep);
+// The state in which this gate's answer is to be written down. Null if there is no memory.
+RequestState* state_at(Way& way, const Question& question, Keep keep) noexcept {
+  if (way.state == nullptr) {
+    way.state = make_state(way.request, way.conf.gates().size(), keep);
+  }
+  RequestState* state = way.state;
   if (state == nullptr) {
-    report_fault(question.hosted, "no memory");
+    report_fault(*question.ask.gate, "no memory");
     return nullptr;
   }
-  state->standing = standing;
-  state->importance = question.claims.importance;
-  state->deadline = question.claims.deadline;
-  state->asked_at = question.now;
+  if (state->asked == 0) {
+    state->asked_at = question.now;
+    state->release_at = static_cast<ReleaseAt>(way.conf.release_at);
+  }
+  state->hosted = question.ask.gate;
+  state->importance = question.request.importance;
+  state->deadline = std::min(state->deadline, question.request.deadline);
   return state;
 }
 
-ngx_int_t fail_open(const Question& question, const char* what) noexcept {
-  report_fault(question.hosted, what);
-  RequestState* state = make_state(question.request, question.hosted, Keep::until_the_end);
-  if (state != nullptr) {
-    state->importance = question.claims.importance;
-    state->deadline = question.claims.deadline;
-  }
-  return NGX_DECLINED;
+Pass& next_pass(RequestState& state) noexcept {
+  Pass& pass = state.passes[state.asked++];
+  pass.hosted = state.hosted;
+  return pass;
 }
 
-ngx_int_t enter(const Question& question, Offer& offer) noexcept {
-  const bool would_reject = offer.reason != Reason::none;
-  RequestState* state = make_state(question, Keep::until_the_end,
-                                   would_reject ? Standing::observed : Standing::admitted);
+// What an earlier gate has said is not forgotten: a wait, or that it would have refused.
+void stand(RequestState& state, Standing standing) noexcept {
+  const bool more_to_say =
+      state.standing != Standing::observed && state.standing != Standing::admitted_after_wait;
+  if (state.asked == 0 || more_to_say || standing == Standing::observed) {
+    state.standing = standing;
+  }
+}
+
+enum class Go : std::uint8_t { on, no_further };
+struct Step {
+  Go go;
+  ngx_int_t rc;  // of the phase handler, where it goes no further
+};
+constexpr Step kOn{Go::on, NGX_DECLINED};
+
+Step fail_open(Way& way, const Question& question, const char* what) noexcept {
+  report_fault(*question.ask.gate, what);
+  if (RequestState* state = state_at(way, question, Keep::until_the_end)) {
+    stand(*state, Standing::failed_open);
+    next_pass(*state);
+  }
+  return kOn;
+}
+
+Step enter(Way& way, const Question& question, Offer& offer) noexcept {
+  RequestState* state = state_at(way, question, Keep::until_the_end);
+  HostedGate& hosted = *question.ask.gate;
   if (state == nullptr) {
-    HostedGate& hosted = question.hosted;
     wake(hosted, hosted.gate.release(hosted.seat, offer.permit, Outcome::ignored, question.now));
-    return NGX_DECLINED;
+    return {Go::no_further, NGX_DECLINED};
   }
-  state->reason = offer.reason;
-  state->permit = static_cast<Permit&&>(offer.permit);
-  return NGX_DECLINED;
+  const bool would_reject = offer.reason != Reason::none;
+  stand(*state, would_reject ? Standing::observed : Standing::admitted);
+  if (would_reject) {
+    state->reason = offer.reason;
+  }
+  next_pass(*state).permit = static_cast<Permit&&>(offer.permit);
+  return kOn;
 }
 
-ngx_int_t wait(const Question& question, const Offer& offer) noexcept {
-  RequestState* state = make_state(question, Keep::until_the_end, Standing::waiting);
+Step wait(Way& way, const Question& question, const Offer& offer) noexcept {
+  RequestState* state = state_at(way, question, Keep::until_the_end);
   if (state == nullptr) {
-    HostedGate& hosted = question.hosted;
+    HostedGate& hosted = *question.ask.gate;
     wake(hosted, hosted.gate.cancel(hosted.seat, offer.ticket, question.now));
-    return NGX_DECLINED;
+    return {Go::no_further, NGX_DECLINED};
   }
+  state->standing = Standing::waiting;
   state->ticket = offer.ticket;
-  return hold(*state, offer.start_by, question.now);
+  next_pass(*state);
+  return {Go::no_further, hold(*state, offer.start_by, question.now)};
 }
 
-ngx_int_t turn_away(const Question& question, const Offer& offer,
-                    const LocationConf& conf) noexcept {
+Step turn_away(Way& way, const Question& question, const Offer& offer) noexcept {
   // error_page may send the request through here once more.
-  const Keep keep = conf.error_page ? Keep::until_the_end : Keep::for_this_pass;
-  RequestState* state = make_state(question, keep, Standing::rejected);
+  const Keep keep = way.conf.error_page ? Keep::until_the_end : Keep::for_this_pass;
+  RequestState* state = state_at(way, question, keep);
   if (state == nullptr) {
-    return NGX_DECLINED;
+    return {Go::no_further, NGX_DECLINED};
   }
+  state->standing = Standing::rejected;
   state->reason = offer.reason;
   state->retry_after = offer.retry_after;
-  return reject(*state, conf);
+  release(*state, Outcome::ignored);  // what earlier gates have given
+  return {Go::no_further, reject(*state, way.conf)};
 }
 
-ngx_int_t ask(ngx_http_request_t* r, const LocationConf& conf) noexcept {
-  HostedGate& hosted = *conf.gate;
+Step ask_one(Way& way, const Ask& ask) noexcept {
+  HostedGate& hosted = *ask.gate;
   const Instant now = monotonic_now();
-  const Question question{r, hosted, read_claims(r, conf, now), now};
+  const Claims claims = read_claims(way.request, way.conf, ask, now);
+  if (claims.malformed != 0) {
+    hosted.shared->malformed_headers.fetch_add(claims.malformed, std::memory_order_relaxed);
+  }
+  const Question question{ask, claims.request, now};
   if (!hosted.seat.valid()) {
-    return fail_open(question,
+    return fail_open(way, question,
                      hosted.gate.valid() ? "this worker has no seat" : "its zone is of no use");
   }
-  Request request;
-  request.importance = question.claims.importance;
-  request.observe = conf.observe != 0;
-  request.deadline = question.claims.deadline;
-  Offer offer = hosted.gate.offer(hosted.seat, request, now);
+  Offer offer = hosted.gate.offer(hosted.seat, question.request, now);
   wake(hosted, offer.signals);
   switch (offer.kind) {
     case Offer::Kind::admit:
-      return enter(question, offer);
+      return enter(way, question, offer);
     case Offer::Kind::wait:
-      return wait(question, offer);
+      return wait(way, question, offer);
     case Offer::Kind::reject:
-      return turn_away(question, offer, conf);
+      return turn_away(way, question, offer);
   }
+  return kOn;
+}
+
+// It has the permits of all its gates, and goes to the service.
+void set_out(const Way& way) noexcept {
+  if (way.state == nullptr) {
+    return;
+  }
+  way.state->under_way = true;
+  if (way.conf.rewrite != 0) {
+    rewrite_claims(*way.state, way.conf, monotonic_now());
+  }
+  start_watching(*way.state, way.conf);
+}
+
+// The gates that have not answered yet, one after the other.
+ngx_int_t ask(Way way) noexcept {
+  const std::span<const Ask> gates = way.conf.gates();
+  for (std::size_t i = way.state == nullptr ? 0 : way.state->asked; i < gates.size(); ++i) {
+    const Step step = ask_one(way, gates[i]);
+    if (step.go == Go::no_further) {
+      return step.rc;
+    }
+  }
+  set_out(way);
   return NGX_DECLINED;
+}
+
+// Would it be turned away if it were asked now? Without any effect.
+bool is_hopeless(ngx_http_request_t* r, const LocationConf& conf) noexcept {
+  const Instant now = monotonic_now();
+  for (const Ask& ask : conf.gates()) {
+    const HostedGate& hosted = *ask.gate;
+    if (hosted.seat.valid() &&
+        hosted.gate.preview(read_claims(r, conf, ask, now).request, now) != Reason::none) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // The request has been here before: after a wait, or before an internal redirect.
 ngx_int_t go_on(RequestState& state, const LocationConf& conf) noexcept {
-  if (state.standing == Standing::rejected && !state.answered) {
-    return reject(state, conf);
+  if (state.standing == Standing::rejected) {
+    return state.answered ? NGX_DECLINED : reject(state, conf);
   }
-  return NGX_DECLINED;
+  // Under way it comes here by an internal redirect. Still waiting, its connection is ending.
+  if (state.under_way || state.standing == Standing::waiting) {
+    return NGX_DECLINED;
+  }
+  return ask({state.request, conf, &state});
 }
 
-}  // namespace
-
-ngx_int_t admit(ngx_http_request_t* r) noexcept {
+ngx_int_t admit(ngx_http_request_t* r, Phase phase) noexcept {
   if (r != r->main || r->post_action) {
     return NGX_DECLINED;
   }
   const LocationConf& conf = location_conf(r);
-  RequestState* state = find_state(r);
-  if (state != nullptr) {
+  if (conf.phase != static_cast<ngx_uint_t>(phase)) {
+    return NGX_DECLINED;
+  }
+  if (RequestState* state = find_state(r)) {
     return go_on(*state, conf);
   }
-  return conf.gate != nullptr && conf.asks ? ask(r, conf) : NGX_DECLINED;
+  if (conf.gates().empty() || ngx_http_test_predicates(r, conf.bypass) != NGX_OK) {
+    return NGX_DECLINED;
+  }
+  if (is_yet_to_come(r, conf) && !is_hopeless(r, conf)) {
+    return read_body_first(r);
+  }
+  return ask({r, conf, nullptr});
+}
+
+}  // namespace
+
+ngx_int_t admit_before_access(ngx_http_request_t* r) noexcept {
+  return admit(r, Phase::preaccess);
+}
+
+ngx_int_t admit_before_content(ngx_http_request_t* r) noexcept {
+  return admit(r, Phase::precontent);
 }
 
 }  // namespace loadline::ngx

@@ -1,18 +1,27 @@
-// What one request is judged as: its class and its deadline, from the configuration and from
-// headers.
+// What one request is judged as, from the configuration and from headers.
 #pragma once
 
-#include "conf.h"
+#include "request.h"
 
 namespace loadline::ngx {
 
 struct Claims {
-  std::uint8_t importance = 0;
-  Instant deadline = Instant::never();
+  Request request;
+  std::uint32_t malformed = 0;  // values that were ignored
 };
 
-// Reads them. Malformed values are ignored and counted.
-Claims read_claims(ngx_http_request_t* r, const LocationConf& conf, Instant now) noexcept;
+// As what this gate is to judge this request: class, deadline, weight, tenant, quota key, and
+// whether it is exempt.
+Claims read_claims(ngx_http_request_t* r, const LocationConf& conf, const Ask& ask,
+                   Instant now) noexcept;
+
+// May browsers ask whether they may ask (CORS preflight, Fetch Standard 3.2.2)?
+bool is_preflight(const ngx_http_request_t* r) noexcept;
+
+// Writes into the request's headers what has been decided about it, so that the next one does not
+// read what has not been believed here: the class it was judged as, what is left of its deadline,
+// and no tenant that a stranger named. Headers that it does not have are not added.
+void rewrite_claims(const RequestState& state, const LocationConf& conf, Instant now) noexcept;
 
 // The hash that nginx keeps beside every request header, of a lower-case name.
 constexpr ngx_uint_t header_hash(std::string_view lowcase) noexcept {

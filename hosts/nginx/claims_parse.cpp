@@ -83,6 +83,53 @@ std::optional<Duration> parse_milliseconds(std::string_view text) noexcept {
   return negative ? Duration{} : Duration::millis(*number);
 }
 
+std::optional<std::uint32_t> parse_weight(std::string_view text) noexcept {
+  constexpr std::size_t kMostDigits = 7;
+  const auto number = parse_digits(text, kMostDigits);
+  if (!number || *number < 1 || *number > kMaxLimit) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint32_t>(*number);
+}
+
+std::optional<std::uint32_t> parse_attempt_count(std::string_view text) noexcept {
+  constexpr std::size_t kMostDigits = 9;
+  const auto number = parse_digits(text, kMostDigits);
+  if (!number || *number == 0) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint32_t>(*number);
+}
+
+std::optional<std::uint32_t> parse_previous_attempts(std::string_view text) noexcept {
+  constexpr std::size_t kMostDigits = 9;
+  const auto number = parse_digits(text, kMostDigits);
+  if (!number) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint32_t>(*number + 1);
+}
+
+std::optional<std::uint32_t> parse_sdk_attempt(std::string_view text) noexcept {
+  constexpr std::string_view kField = "attempt=";
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(';'), text.size());
+    std::string_view field(text.data(), end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    while (!field.empty() && field.front() == ' ') {
+      field.remove_prefix(1);
+    }
+    while (!field.empty() && field.back() == ' ') {
+      field.remove_suffix(1);
+    }
+    if (field.starts_with(kField)) {
+      field.remove_prefix(kField.size());
+      return parse_attempt_count(field);
+    }
+  }
+  return std::nullopt;
+}
+
 int find_class_in_any_case(const Policy& policy, std::string_view name) noexcept {
   for (int i = 0; i < policy.class_count; ++i) {
     if (equal_in_any_case(policy.classes[static_cast<std::size_t>(i)].name_view(), name)) {
@@ -107,6 +154,29 @@ void HeaderClaims::see_time(std::optional<Duration> time) noexcept {
     return;
   }
   time_left_ = time_left_ ? std::min(*time_left_, *time) : *time;
+}
+
+void HeaderClaims::see_attempt(std::optional<std::uint32_t> attempt) noexcept {
+  if (!attempt) {
+    ++malformed_;
+    return;
+  }
+  attempt_ = std::max(attempt_, *attempt);
+}
+
+void HeaderClaims::see_tenant(std::string_view value) noexcept {
+  if (value.empty() || tenants_differ_ || (!tenant_.empty() && tenant_ != value)) {
+    ++malformed_;
+    tenants_differ_ = tenants_differ_ || !value.empty();
+    tenant_ = tenants_differ_ ? std::string_view{} : tenant_;
+    return;
+  }
+  tenant_ = value;
+}
+
+std::uint8_t retried_class(std::uint8_t importance, const Policy& policy) noexcept {
+  return importance + 1 < policy.class_count ? static_cast<std::uint8_t>(importance + 1)
+                                             : importance;
 }
 
 std::uint8_t believed_class(std::uint8_t own, const HeaderClaims& claims, bool trusted) noexcept {

@@ -1,6 +1,8 @@
 // What the configuration file says, as structures that nginx makes, fills and merges.
 #pragma once
 
+#include <span>
+
 #include "claims_parse.h"
 #include "loadline/gate.h"
 #include "loadline/policy.h"
@@ -39,8 +41,10 @@ struct RequestState;
 struct HostedGate {
   // From the file. A gate may be mentioned before it is defined; `file` and `line` say where.
   ngx_str_t name{};
+  ngx_uint_t number = 0;  // in the order in which the file first names them
   Policy policy{};
   Mode mode = Mode::on;
+  std::uint32_t streams = 10'000;  // that may be open at once, beside the limit
   bool defined = false;
   ngx_str_t file{};
   ngx_uint_t line = 0;
@@ -59,6 +63,9 @@ struct HostedGate {
   Instant next_seat_attempt{};
 };
 
+// How many gates one request may be asked at.
+inline constexpr ngx_uint_t kMaxAsks = 4;
+
 struct MainConf {
   ngx_array_t gates{};                         // of HostedGate*
   ngx_uint_t log_level = NGX_CONF_UNSET_UINT;  // 0: no summary line
@@ -72,22 +79,54 @@ struct HeaderName {
   bool set = false;
 };
 
-// What a location's requests are asked. `gate` and its two values are inherited together.
-struct LocationConf {
-  bool gate_set = false;
-  HostedGate* gate = nullptr;  // null: off
+// One `loadline GATE ...`: a gate, and as what a request is to be judged there. The values may hold
+// variables; those that do not are worked out once, when all gates are known.
+struct Ask {
+  HostedGate* gate = nullptr;
   ngx_http_complex_value_t* class_value = nullptr;
   ngx_http_complex_value_t* deadline_value = nullptr;
-  int fixed_class = -1;       // where class_value is a constant
-  Duration fixed_deadline{};  // where deadline_value is a constant; 0: none
-  ngx_str_t file{};           // of the `loadline` directive, for errors found at merge
+  ngx_http_complex_value_t* weight_value = nullptr;
+  ngx_http_complex_value_t* tenant_value = nullptr;
+  ngx_http_complex_value_t* group_value = nullptr;
+  ngx_http_complex_value_t* quota_value = nullptr;
+  int fixed_class = -1;       // -1: none
+  Duration fixed_deadline{};  // 0: none
+  std::uint32_t fixed_weight = 1;
+  std::uint8_t fixed_group = Request::kNoGroup;
+  ngx_str_t file{};  // of the directive, for errors found at merge
   ngx_uint_t line = 0;
+};
+
+// In nginx's PREACCESS phase, or after access checks and whatever else runs before the content.
+enum class Phase : ngx_uint_t { preaccess, precontent };
+
+// When a slot is free again: when the answer begins, when the upstream has sent all of it, or when
+// the client has read all of it.
+enum class ReleaseAt : ngx_uint_t { header, last, end };
+
+// What a location's requests are asked. The gates are inherited together.
+struct LocationConf {
+  bool gates_set = false;
+  ngx_array_t* asks = nullptr;  // of Ask, in the order of their gates' numbers; null: off
 
   ngx_flag_t observe = NGX_CONF_UNSET;
+  ngx_uint_t phase = NGX_CONF_UNSET_UINT;
+  ngx_uint_t release_at = NGX_CONF_UNSET_UINT;
+  ngx_array_t* bypass = static_cast<ngx_array_t*>(NGX_CONF_UNSET_PTR);  // neither asked nor counted
+  ngx_array_t* exempt = nullptr;  // of ngx_http_complex_value_t: asked for a place of the exempt
+  bool exempt_set = false;        // else preflights are exempt
+
   HeaderName class_header;
   HeaderName deadline_header;
+  HeaderName tenant_header;
   ngx_array_t* trusted = nullptr;  // of ngx_cidr_t; null: nobody
   bool trusted_set = false;
+  ngx_flag_t lower_retries = NGX_CONF_UNSET;
+  ngx_flag_t rewrite = NGX_CONF_UNSET;
+
+  off_t read_body = NGX_CONF_UNSET;             // of at most so many bytes, before the permit is taken
+  ngx_msec_t stream_after = NGX_CONF_UNSET_MSEC;  // 0: never
+  ngx_msec_t lease = NGX_CONF_UNSET_MSEC;         // 0: for ever
 
   ngx_uint_t reject_status = NGX_CONF_UNSET_UINT;
   ngx_str_t body{};
@@ -96,7 +135,13 @@ struct LocationConf {
   ngx_flag_t error_page = NGX_CONF_UNSET;
 
   ngx_http_handler_pt page = nullptr;  // of ours, named in this very location
-  bool asks = true;                    // false: such a page, and it names no gate itself
+  bool may_ask = true;                 // false: such a page, and it names no gate itself
+
+  [[nodiscard]] std::span<const Ask> gates() const noexcept {
+    return asks == nullptr || !may_ask
+               ? std::span<const Ask>{}
+               : std::span<const Ask>{static_cast<const Ask*>(asks->elts), asks->nelts};
+  }
 };
 
 void* create_main_conf(ngx_conf_t* cf) noexcept;

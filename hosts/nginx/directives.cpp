@@ -1,4 +1,4 @@
-// The directives but for loadline_gate: reading, merging, and what is refused.
+// The directives but for loadline_gate and loadline: reading, merging, and what is refused.
 #include <algorithm>
 
 #include "claims.h"
@@ -10,106 +10,6 @@ namespace loadline::ngx {
 namespace {
 
 char duplicate[] = "is duplicate";  // nginx wants it writable
-
-// loadline ---------------------------------------------------------------------------------------
-
-ngx_http_complex_value_t* compile(ngx_conf_t* cf, ngx_str_t text) noexcept {
-  auto* value = static_cast<ngx_http_complex_value_t*>(
-      ngx_pcalloc(cf->pool, sizeof(ngx_http_complex_value_t)));
-  if (value == nullptr) {
-    return nullptr;
-  }
-  ngx_http_compile_complex_value_t compiler{};
-  compiler.cf = cf;
-  compiler.value = &text;
-  compiler.complex_value = value;
-  return ngx_http_compile_complex_value(&compiler) == NGX_OK ? value : nullptr;
-}
-
-char* read_value(ngx_conf_t* cf, ngx_str_t text, ngx_http_complex_value_t*& value,
-                 const char* parameter) noexcept {
-  if (value != nullptr) {
-    return refuse(cf, "duplicate parameter \"%s\" in \"loadline\"", parameter);
-  }
-  value = compile(cf, text);
-  return value == nullptr ? kError : NGX_CONF_OK;
-}
-
-char* set_loadline(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
-  auto& location = *static_cast<LocationConf*>(conf);
-  ngx_str_t* values = arguments(cf);
-  if (location.gate_set) {
-    return duplicate;
-  }
-  location.gate_set = true;
-  if (view(values[1]) == "off") {
-    return cf->args->nelts == 2
-               ? NGX_CONF_OK
-               : refuse(cf, "\"loadline off\" takes no parameter, not \"%V\"", &values[2]);
-  }
-  auto& main =
-      *static_cast<MainConf*>(ngx_http_conf_get_module_main_conf(cf, ngx_http_loadline_module));
-  location.gate = mention_gate(cf, main, values[1]);
-  location.file = cf->conf_file->file.name;
-  location.line = cf->conf_file->line;
-  if (location.gate == nullptr) {
-    return kError;
-  }
-  for (ngx_uint_t i = 2; i < cf->args->nelts; ++i) {
-    const ngx_str_t class_text = after(values[i], "class=");
-    const ngx_str_t deadline_text = after(values[i], "deadline=");
-    char* result = NGX_CONF_OK;
-    if (class_text.data != nullptr) {
-      result = read_value(cf, class_text, location.class_value, "class");
-    } else if (deadline_text.data != nullptr) {
-      result = read_value(cf, deadline_text, location.deadline_value, "deadline");
-    } else {
-      result =
-          refuse(cf, "invalid parameter \"%V\" in \"loadline\": class= and deadline= are known",
-                 &values[i]);
-    }
-    if (result != NGX_CONF_OK) {
-      return result;
-    }
-  }
-  return NGX_CONF_OK;
-}
-
-bool is_constant(const ngx_http_complex_value_t* value) noexcept {
-  return value != nullptr && value->lengths == nullptr;
-}
-
-// Constants are worked out once, when all gates are known; a mistyped one is refused here.
-char* fix_class(ngx_conf_t* cf, LocationConf& conf) noexcept {
-  if (!is_constant(conf.class_value)) {
-    return NGX_CONF_OK;
-  }
-  conf.fixed_class = find_class_in_any_case(conf.gate->policy, view(conf.class_value->value));
-  if (conf.fixed_class < 0) {
-    return refuse(cf, "unknown class \"%V\" in \"loadline %V\" in %V:%ui", &conf.class_value->value,
-                  &conf.gate->name, &conf.file, conf.line);
-  }
-  return NGX_CONF_OK;
-}
-
-char* fix_deadline(ngx_conf_t* cf, LocationConf& conf) noexcept {
-  if (!is_constant(conf.deadline_value)) {
-    return NGX_CONF_OK;
-  }
-  ngx_str_t text = conf.deadline_value->value;
-  const ngx_int_t milliseconds = text.len == 0 ? 0 : ngx_parse_time(&text, 0);
-  if (milliseconds == NGX_ERROR) {
-    return refuse(
-        cf, "invalid deadline \"%V\" in \"loadline %V\" in %V:%ui: must be a time, as in 500ms",
-        &text, &conf.gate->name, &conf.file, conf.line);
-  }
-  conf.fixed_deadline = Duration::millis(milliseconds);
-  conf.deadline_value = nullptr;
-  return NGX_CONF_OK;
-}
-
-// The rest
-// -----------------------------------------------------------------------------------------
 
 HeaderName make_header_name(ngx_conf_t* cf, const ngx_str_t& text) noexcept {
   HeaderName name;
@@ -190,6 +90,79 @@ char* set_trusted(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
   return NGX_CONF_OK;
 }
 
+// Values as proxy_cache_bypass has them: one that is neither empty nor "0" is enough.
+char* set_exempt(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
+  auto& location = *static_cast<LocationConf*>(conf);
+  if (location.exempt_set) {
+    return duplicate;
+  }
+  location.exempt_set = true;
+  if (view(arguments(cf)[1]) == "off") {
+    return cf->args->nelts == 2
+               ? NGX_CONF_OK
+               : refuse(cf, "\"off\" must stand alone in \"loadline_exempt\"");
+  }
+  ngx_command_t slot = *command;
+  slot.offset = offsetof(LocationConf, exempt);
+  location.exempt = static_cast<ngx_array_t*>(NGX_CONF_UNSET_PTR);
+  return ngx_http_set_predicate_slot(cf, &slot, conf);
+}
+
+char* set_read_body(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
+  auto& location = *static_cast<LocationConf*>(conf);
+  ngx_str_t text = arguments(cf)[1];
+  if (location.read_body != NGX_CONF_UNSET) {
+    return duplicate;
+  }
+  if (view(text) == "on" || view(text) == "off") {
+    location.read_body = view(text) == "on" ? NGX_MAX_OFF_T_VALUE : 0;
+    return NGX_CONF_OK;
+  }
+  location.read_body = ngx_parse_offset(&text);
+  if (location.read_body == NGX_ERROR || location.read_body == 0) {
+    return refuse(cf,
+                  "invalid size \"%V\" in \"loadline_read_body\": must be on, off or a size from 1, "
+                  "as in 64k",
+                  &text);
+  }
+  return NGX_CONF_OK;
+}
+
+// "off", or a time that is not zero.
+template <ngx_msec_t LocationConf::*Member>
+char* set_time(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
+  constexpr ngx_int_t kLongest = 86'400'000;
+  ngx_msec_t& time = static_cast<LocationConf*>(conf)->*Member;
+  ngx_str_t text = arguments(cf)[1];
+  if (time != NGX_CONF_UNSET_MSEC) {
+    return duplicate;
+  }
+  if (view(text) == "off") {
+    time = 0;
+    return NGX_CONF_OK;
+  }
+  const ngx_int_t milliseconds = ngx_parse_time(&text, 0);
+  if (milliseconds == NGX_ERROR || milliseconds < 1 || milliseconds > kLongest) {
+    return refuse(cf, "invalid time \"%V\" in \"%V\": must be off or a time from 1ms to 1d", &text,
+                  &command->name);
+  }
+  time = static_cast<ngx_msec_t>(milliseconds);
+  return NGX_CONF_OK;
+}
+
+ngx_conf_enum_t phases[] = {
+    {ngx_string("preaccess"), static_cast<ngx_uint_t>(Phase::preaccess)},
+    {ngx_string("precontent"), static_cast<ngx_uint_t>(Phase::precontent)},
+    {ngx_null_string, 0},
+};
+
+ngx_conf_enum_t release_points[] = {
+    {ngx_string("header"), static_cast<ngx_uint_t>(ReleaseAt::header)},
+    {ngx_string("last"), static_cast<ngx_uint_t>(ReleaseAt::last)},
+    {ngx_string("end"), static_cast<ngx_uint_t>(ReleaseAt::end)},
+    {ngx_null_string, 0},
+};
+
 char* set_body(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
   auto& location = *static_cast<LocationConf*>(conf);
   if (location.body_set) {
@@ -261,25 +234,17 @@ void inherit_header(HeaderName& child, const HeaderName& parent,
 
 // A page of ours is asked only by a gate of its own level, so that it answers when the service does
 // not. What is nested in it inherits as usual.
-char* inherit_gate(ngx_conf_t* cf, LocationConf& child, const LocationConf& parent) noexcept {
+char* inherit_gates(ngx_conf_t* cf, LocationConf& child, const LocationConf& parent) noexcept {
   const auto* core = static_cast<ngx_http_core_loc_conf_t*>(
       ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module));
   const bool is_page = child.page != nullptr && core->handler == child.page;
-  child.asks = !is_page || child.gate_set;
-  if (!child.gate_set && parent.gate_set) {
-    child.gate_set = true;
-    child.gate = parent.gate;
-    child.class_value = parent.class_value;
-    child.deadline_value = parent.deadline_value;
-    child.file = parent.file;
-    child.line = parent.line;
-    child.fixed_class = parent.fixed_class;
-    child.fixed_deadline = parent.fixed_deadline;
+  child.may_ask = !is_page || child.gates_set;
+  if (child.gates_set) {
+    return settle_asks(cf, child);
   }
-  if (child.gate == nullptr) {
-    return NGX_CONF_OK;
-  }
-  return fix_class(cf, child) == NGX_CONF_OK ? fix_deadline(cf, child) : kError;
+  child.gates_set = parent.gates_set;
+  child.asks = parent.asks;
+  return NGX_CONF_OK;
 }
 
 HeaderName default_class_header() noexcept {
@@ -338,15 +303,30 @@ void* create_location_conf(ngx_conf_t* cf) noexcept {
 char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
   const auto& previous = *static_cast<LocationConf*>(parent);
   auto& conf = *static_cast<LocationConf*>(child);
-  if (inherit_gate(cf, conf, previous) != NGX_CONF_OK) {
+  if (inherit_gates(cf, conf, previous) != NGX_CONF_OK) {
     return kError;
   }
   ngx_conf_merge_value(conf.observe, previous.observe, 0);
+  ngx_conf_merge_uint_value(conf.phase, previous.phase,
+                            static_cast<ngx_uint_t>(Phase::preaccess));
+  ngx_conf_merge_uint_value(conf.release_at, previous.release_at,
+                            static_cast<ngx_uint_t>(ReleaseAt::last));
+  ngx_conf_merge_ptr_value(conf.bypass, previous.bypass, nullptr);
+  if (!conf.exempt_set) {
+    conf.exempt = previous.exempt;
+    conf.exempt_set = previous.exempt_set;
+  }
+  ngx_conf_merge_value(conf.lower_retries, previous.lower_retries, 1);
+  ngx_conf_merge_value(conf.rewrite, previous.rewrite, 1);
+  ngx_conf_merge_off_value(conf.read_body, previous.read_body, NGX_MAX_OFF_T_VALUE);
+  ngx_conf_merge_msec_value(conf.stream_after, previous.stream_after, 0);
+  ngx_conf_merge_msec_value(conf.lease, previous.lease, 0);
   ngx_conf_merge_value(conf.error_page, previous.error_page, 0);
   ngx_conf_merge_uint_value(conf.reject_status, previous.reject_status,
                             NGX_HTTP_SERVICE_UNAVAILABLE);
   inherit_header(conf.class_header, previous.class_header, default_class_header());
   inherit_header(conf.deadline_header, previous.deadline_header, HeaderName{});
+  inherit_header(conf.tenant_header, previous.tenant_header, HeaderName{});
   if (!conf.trusted_set) {
     conf.trusted = previous.trusted;
     conf.trusted_set = previous.trusted_set;
@@ -377,7 +357,7 @@ MainConf* main_conf(const ngx_cycle_t* cycle) noexcept {
 ngx_command_t commands[] = {
     {ngx_string("loadline_gate"), NGX_HTTP_MAIN_CONF | NGX_CONF_2MORE, set_gate,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, nullptr},
-    {ngx_string("loadline"), kEverywhere | NGX_CONF_TAKE123, set_loadline, NGX_HTTP_LOC_CONF_OFFSET,
+    {ngx_string("loadline"), kEverywhere | NGX_CONF_1MORE, set_loadline, NGX_HTTP_LOC_CONF_OFFSET,
      0, nullptr},
     {ngx_string("loadline_observe"), kEverywhere | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, observe), nullptr},
@@ -385,6 +365,26 @@ ngx_command_t commands[] = {
      set_header<&LocationConf::class_header>, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("loadline_deadline_header"), kEverywhere | NGX_CONF_TAKE1,
      set_header<&LocationConf::deadline_header>, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("loadline_tenant_header"), kEverywhere | NGX_CONF_TAKE1,
+     set_header<&LocationConf::tenant_header>, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("loadline_lower_retries"), kEverywhere | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, lower_retries), nullptr},
+    {ngx_string("loadline_rewrite_headers"), kEverywhere | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, rewrite), nullptr},
+    {ngx_string("loadline_phase"), kEverywhere | NGX_CONF_TAKE1, ngx_conf_set_enum_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, phase), phases},
+    {ngx_string("loadline_release"), kEverywhere | NGX_CONF_TAKE1, ngx_conf_set_enum_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, release_at), release_points},
+    {ngx_string("loadline_bypass"), kEverywhere | NGX_CONF_1MORE, ngx_http_set_predicate_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, bypass), nullptr},
+    {ngx_string("loadline_exempt"), kEverywhere | NGX_CONF_1MORE, set_exempt,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("loadline_read_body"), kEverywhere | NGX_CONF_TAKE1, set_read_body,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("loadline_stream_after"), kEverywhere | NGX_CONF_TAKE1,
+     set_time<&LocationConf::stream_after>, NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
+    {ngx_string("loadline_lease"), kEverywhere | NGX_CONF_TAKE1, set_time<&LocationConf::lease>,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("loadline_trusted"), kEverywhere | NGX_CONF_1MORE, set_trusted,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("loadline_reject_status"), kEverywhere | NGX_CONF_TAKE1, ngx_conf_set_num_slot,

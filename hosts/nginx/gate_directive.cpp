@@ -261,6 +261,7 @@ HostedGate* mention_gate(ngx_conf_t* cf, MainConf& conf, const ngx_str_t& name) 
     return nullptr;
   }
   hosted->name = name;
+  hosted->number = conf.gates.nelts;
   hosted->file = cf->conf_file->file.name;
   hosted->line = cf->conf_file->line;
   *place = hosted;

@@ -30,16 +30,17 @@ void forget(RequestState& state) noexcept {
 // Writes down what became of a waiting request.
 void settle(RequestState& state, Settled& settled) noexcept {
   forget(state);
-  state.waited = settled.waited;
+  state.waited = state.waited + settled.waited;
   switch (settled.kind) {
     case Settled::Kind::admit:
       state.standing = Standing::admitted_after_wait;
-      state.permit = static_cast<Permit&&>(settled.permit);
+      state.taken().back().permit = static_cast<Permit&&>(settled.permit);
       return;
     case Settled::Kind::reject:
       state.standing = Standing::rejected;
       state.reason = settled.reason;
       state.retry_after = settled.retry_after;
+      release(state, Outcome::ignored);  // what earlier gates have given
       return;
     case Settled::Kind::waiting:
     case Settled::Kind::unknown:
@@ -139,6 +140,7 @@ void cancel(RequestState& state) noexcept {
   const Instant now = monotonic_now();
   forget(state);
   state.waited = now - state.asked_at;
+  release(state, Outcome::ignored);
   if (hosted.seat.valid()) {
     wake(hosted, hosted.gate.cancel(hosted.seat, ticket, now));
   }

@@ -10,16 +10,22 @@
 namespace loadline::ngx {
 namespace {
 
-ngx_int_t add_handler(ngx_conf_t* cf) noexcept {
+ngx_int_t add_handler(ngx_conf_t* cf, ngx_http_phases phase, ngx_http_handler_pt handler) noexcept {
   auto* core = static_cast<ngx_http_core_main_conf_t*>(
       ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module));
-  auto* handler = static_cast<ngx_http_handler_pt*>(
-      ngx_array_push(&core->phases[NGX_HTTP_PREACCESS_PHASE].handlers));
-  if (handler == nullptr) {
+  auto* place =
+      static_cast<ngx_http_handler_pt*>(ngx_array_push(&core->phases[phase].handlers));
+  if (place == nullptr) {
     return NGX_ERROR;
   }
-  *handler = admit;
+  *place = handler;
   return NGX_OK;
+}
+
+ngx_int_t add_handlers(ngx_conf_t* cf) noexcept {
+  return add_handler(cf, NGX_HTTP_PREACCESS_PHASE, admit_before_access) == NGX_OK
+             ? add_handler(cf, NGX_HTTP_PRECONTENT_PHASE, admit_before_content)
+             : NGX_ERROR;
 }
 
 // In the master, when a configuration has been accepted and before workers are forked.
@@ -33,7 +39,7 @@ ngx_int_t init_module(ngx_cycle_t* cycle) noexcept {
 
 ngx_http_module_t handler_context = {
     add_variables,         // preconfiguration
-    add_handler,           // postconfiguration
+    add_handlers,          // postconfiguration
     create_main_conf,      // create main configuration
     init_main_conf,        // init main configuration
     nullptr,               // create server configuration

@@ -42,4 +42,9 @@ HostedGate* mention_gate(ngx_conf_t* cf, MainConf& conf, const ngx_str_t& name) 
 // The handler of `loadline_gate` (gate_directive.cpp).
 char* set_gate(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
 
+// The handler of `loadline`, and what is done with its values when all gates are known
+// (loadline_directive.cpp).
+char* set_loadline(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept;
+char* settle_asks(ngx_conf_t* cf, LocationConf& conf) noexcept;
+
 }  // namespace loadline::ngx

@@ -1,6 +1,7 @@
 #include "reject.h"
 
-#include <algorithm>
+#include "grpc.h"
+#include "headers_out.h"
 
 namespace loadline::ngx {
 namespace {
@@ -16,42 +17,37 @@ void give_up_unsent_body(ngx_http_request_t* r) noexcept {
   r->expect_tested = 1;  // and no "100 Continue" before it
 }
 
-bool add_header(ngx_http_request_t* r, std::string_view key, const ngx_str_t& value) noexcept {
-  auto* header = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
-  if (header == nullptr) {
-    return false;
-  }
-  *header = {};
-  header->hash = 1;
-  header->key = constant(key);
-  header->value = value;
-  return true;
+// RateLimit fields (draft-ietf-httpapi-ratelimit-headers-10): the quota, that nothing is left of it,
+// and when there will be.
+bool add_quota_headers(const RequestState& state) noexcept {
+  ngx_http_request_t* r = state.request;
+  const QuotaPolicy& quota = state.hosted->policy.quota;
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const auto window = static_cast<ngx_uint_t>((quota.per.ns + kSecond - 1) / kSecond);
+  return add_header(r, "RateLimit-Policy",
+                    print(r, "\"%V\";q=%uD;w=%ui", &state.hosted->name, quota.requests, window)) &&
+         add_header(r, "RateLimit",
+                    print(r, "\"%V\";r=0;t=%ui", &state.hosted->name,
+                          static_cast<ngx_uint_t>(state.retry_after)));
 }
 
-// The gate gives 1 to 32, and two digits need neither memory nor a printer of numbers.
-ngx_str_t whole_seconds(std::uint16_t seconds) noexcept {
-  constexpr std::uint16_t kMost = 99;
-  static constexpr auto kDigits = [] {
-    std::array<char, std::size_t{2} * (kMost + 1)> digits{};
-    for (std::size_t i = 0; i <= kMost; ++i) {
-      digits[2 * i] = static_cast<char>('0' + i / 10);
-      digits[2 * i + 1] = static_cast<char>('0' + i % 10);
-    }
-    return digits;
-  }();
-  const std::size_t shown = std::min(seconds, kMost);
-  const std::size_t zeros = shown < 10 ? 1 : 0;
-  return constant({kDigits.data() + 2 * shown + zeros, 2 - zeros});
-}
-
-bool add_headers(ngx_http_request_t* r, std::uint16_t retry_after) noexcept {
+bool add_headers(const RequestState& state) noexcept {
+  ngx_http_request_t* r = state.request;
   if (!add_header(r, "Cache-Control", constant("no-store"))) {
     return false;
   }
-  if (retry_after == 0) {
-    return true;
+  if (state.reason == Reason::quota && !add_quota_headers(state)) {
+    return false;
   }
-  return add_header(r, "Retry-After", whole_seconds(retry_after));
+  return state.retry_after == 0 ||
+         add_header(r, "Retry-After", whole_seconds(r, state.retry_after));
+}
+
+ngx_uint_t status_of(const RequestState& state, const LocationConf& conf) noexcept {
+  if (is_deadline(state.reason)) {
+    return NGX_HTTP_GATEWAY_TIME_OUT;
+  }
+  return state.reason == Reason::quota ? ngx_uint_t{NGX_HTTP_TOO_MANY_REQUESTS} : conf.reject_status;
 }
 
 // Header and body. As ngx_http_finalize_request takes it.
@@ -68,11 +64,10 @@ ngx_int_t send(RequestState& state, const LocationConf& conf, ngx_uint_t status)
 
 ngx_int_t reject(RequestState& state, const LocationConf& conf) noexcept {
   ngx_http_request_t* r = state.request;
-  const ngx_uint_t status =
-      is_deadline(state.reason) ? ngx_uint_t{NGX_HTTP_GATEWAY_TIME_OUT} : conf.reject_status;
+  const ngx_uint_t status = status_of(state, conf);
   state.answered = true;
   give_up_unsent_body(r);
-  if (!add_headers(r, state.retry_after)) {
+  if (!add_headers(state)) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
   if (conf.error_page) {
@@ -83,7 +78,8 @@ ngx_int_t reject(RequestState& state, const LocationConf& conf) noexcept {
   if (ngx_http_discard_request_body(r) != NGX_OK) {
     r->keepalive = 0;
   }
-  ngx_http_finalize_request(r, send(state, conf, status));
+  ngx_http_finalize_request(r,
+                            is_grpc(r) ? send_grpc_rejection(state) : send(state, conf, status));
   return NGX_DONE;
 }
 

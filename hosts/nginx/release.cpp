@@ -1,6 +1,7 @@
 #include "release.h"
 
 #include "request.h"
+#include "streams.h"
 
 namespace loadline::ngx {
 namespace {
@@ -13,17 +14,43 @@ RequestState* holder_of(ngx_http_request_t* r) noexcept {
     return nullptr;
   }
   RequestState* state = find_state(r);
-  return state != nullptr && state->permit.held() ? state : nullptr;
+  return state != nullptr && state->holds() ? state : nullptr;
 }
 
-// An upgraded connection may stay for hours, and is no longer a request. Any other 1xx (103 Early
-// Hints) is taken by nginx 1.22 for the answer itself, with a body that never ends. Neither length
-// says anything about service times.
+bool is_event_stream(const ngx_http_request_t* r) noexcept {
+  constexpr std::string_view kType = "text/event-stream";
+  return view(r->headers_out.content_type).starts_with(kType);
+}
+
+// An upgraded connection may stay for hours, and is no longer a request.
+bool is_stream(const ngx_http_request_t* r) noexcept {
+  return r->headers_out.status == NGX_HTTP_SWITCHING_PROTOCOLS || is_event_stream(r);
+}
+
+// Only now is it known that there is no place for it. What the upstream has said is thrown away.
+ngx_int_t refuse_stream(ngx_http_request_t* r) noexcept {
+  return ngx_http_filter_finalize_request(r, &ngx_http_loadline_module,
+                                          NGX_HTTP_SERVICE_UNAVAILABLE);
+}
+
 ngx_int_t on_header(ngx_http_request_t* r) noexcept {
-  if (r->headers_out.status < NGX_HTTP_OK) {
-    if (RequestState* state = holder_of(r)) {
-      release(*state, Outcome::ignored);
+  RequestState* state = holder_of(r);
+  if (state == nullptr) {
+    return next_header_filter(r);
+  }
+  if (is_stream(r)) {
+    if (!enter_streams(*state)) {
+      return refuse_stream(r);
     }
+    if (r->upstream != nullptr) {
+      r->upstream->buffering = 0;  // an event that waits until a buffer is full comes too late
+    }
+  } else if (r->headers_out.status < NGX_HTTP_OK) {
+    // Any other 1xx (103 Early Hints) is taken by nginx 1.22 for the answer itself, with a body that
+    // never ends. Its length says nothing about service times.
+    release(*state, Outcome::ignored);
+  } else if (state->release_at == ReleaseAt::header) {
+    release(*state, outcome_of(r));
   }
   return next_header_filter(r);
 }
@@ -39,7 +66,8 @@ bool has_end(const ngx_chain_t* chain) noexcept {
 
 ngx_int_t on_body(ngx_http_request_t* r, ngx_chain_t* in) noexcept {
   if (has_end(in)) {
-    if (RequestState* state = holder_of(r)) {
+    RequestState* state = holder_of(r);
+    if (state != nullptr && state->release_at != ReleaseAt::end) {
       release(*state, outcome_of(r));
     }
   }

@@ -1,6 +1,8 @@
 #include "request.h"
 
 #include "hold.h"
+#include "streams.h"
+#include "watch.h"
 #include "worker.h"
 
 namespace loadline::ngx {
@@ -10,9 +12,12 @@ RequestState* context(ngx_http_request_t* r) noexcept {
   return static_cast<RequestState*>(ngx_http_get_module_ctx(r, ngx_http_loadline_module));
 }
 
-// A response without a body never passes the body filters, so its end is seen only here.
-Outcome outcome_at_cleanup(const ngx_http_request_t* r) noexcept {
-  return r->header_sent && r->header_only ? outcome_of(r) : Outcome::ignored;
+// A response without a body never passes the body filters, so its end is seen only here; and here is
+// the end where the configuration wants it.
+Outcome outcome_at_cleanup(const RequestState& state) noexcept {
+  const ngx_http_request_t* r = state.request;
+  const bool over = r->header_only || state.release_at == ReleaseAt::end;
+  return r->header_sent && over ? outcome_of(r) : Outcome::ignored;
 }
 
 // The net under every request that was admitted or waits: runs when nginx frees the request.
@@ -21,7 +26,8 @@ void clean_up(void* data) noexcept {
   if (state.standing == Standing::waiting) {
     cancel(state);
   }
-  release(state, outcome_at_cleanup(state.request));
+  release(state, outcome_at_cleanup(state));
+  leave_streams(state);
 }
 
 RequestState* recover(ngx_http_request_t* r) noexcept {
@@ -37,24 +43,30 @@ RequestState* recover(ngx_http_request_t* r) noexcept {
 
 }  // namespace
 
-RequestState* make_state(ngx_http_request_t* r, HostedGate& hosted, Keep keep) noexcept {
+RequestState* make_state(ngx_http_request_t* r, std::size_t passes, Keep keep) noexcept {
+  static_assert(sizeof(RequestState) % alignof(Pass) == 0);
+  const std::size_t bytes = sizeof(RequestState) + passes * sizeof(Pass);
   void* memory = nullptr;
   if (keep == Keep::until_the_end) {
-    ngx_pool_cleanup_t* cleanup = ngx_pool_cleanup_add(r->pool, sizeof(RequestState));
+    ngx_pool_cleanup_t* cleanup = ngx_pool_cleanup_add(r->pool, bytes);
     if (cleanup == nullptr) {
       return nullptr;
     }
     cleanup->handler = clean_up;
     memory = cleanup->data;
   } else {
-    memory = ngx_palloc(r->pool, sizeof(RequestState));
+    memory = ngx_palloc(r->pool, bytes);
   }
   if (memory == nullptr) {
     return nullptr;
   }
   auto* state = new (memory) RequestState{};
+  auto* first = reinterpret_cast<Pass*>(state + 1);
+  for (std::size_t i = 0; i < passes; ++i) {
+    new (first + i) Pass{};
+  }
+  state->passes = {first, passes};
   state->request = r;
-  state->hosted = &hosted;
   ngx_http_set_ctx(r, state, ngx_http_loadline_module);
   return state;
 }
@@ -67,11 +79,13 @@ RequestState* find_state(ngx_http_request_t* r) noexcept {
 }
 
 void release(RequestState& state, Outcome outcome) noexcept {
-  HostedGate& hosted = *state.hosted;
-  if (!state.permit.held() || !hosted.seat.valid()) {
-    return;
+  stop_watching(state);
+  for (Pass& pass : state.taken()) {
+    HostedGate& hosted = *pass.hosted;
+    if (pass.permit.held() && hosted.seat.valid()) {
+      wake(hosted, hosted.gate.release(hosted.seat, pass.permit, outcome, monotonic_now()));
+    }
   }
-  wake(hosted, hosted.gate.release(hosted.seat, state.permit, outcome, monotonic_now()));
 }
 
 Outcome outcome_of(const ngx_http_request_t* r) noexcept {

@@ -1,6 +1,8 @@
 // What is remembered of one request, from the gate's answer to its release.
 #pragma once
 
+#include <algorithm>
+
 #include "conf.h"
 #include "loadline/decision.h"
 #include "short_answer.h"
@@ -16,20 +18,40 @@ enum class Standing : std::uint8_t {
   failed_open,
 };
 
+// A request at one of its gates.
+struct Pass {
+  HostedGate* hosted = nullptr;
+  Permit permit;
+  bool streams = false;  // has a place among the streams there
+};
+
+// The timer of a request that holds a permit for long (watch.h).
+struct Watch;
+
 struct RequestState {
   ngx_http_request_t* request = nullptr;
-  HostedGate* hosted = nullptr;
+  HostedGate* hosted = nullptr;  // the gate that was asked last, and so speaks for all
+  std::span<Pass> passes;        // room for all gates of the request
+  std::uint8_t asked = 0;        // how many of them have answered
   Standing standing = Standing::failed_open;
   Reason reason = Reason::none;
   std::uint8_t importance = 0;
   std::uint16_t retry_after = 0;
-  bool answered = false;  // the rejection has been handed to nginx
+  bool under_way = false;  // all its gates have let it in
+  bool answered = false;   // the rejection has been handed to nginx
   ShortAnswer short_answer;
-  Permit permit;
-  Ticket ticket;
+  Ticket ticket;  // at `hosted`
   Instant deadline = Instant::never();
   Instant asked_at{};
   Duration waited{};
+  ReleaseAt release_at = ReleaseAt::last;
+  Watch* watch = nullptr;
+
+  // Those that may hold something.
+  [[nodiscard]] std::span<Pass> taken() const noexcept { return passes.first(asked); }
+  [[nodiscard]] bool holds() const noexcept {
+    return std::ranges::any_of(taken(), [](const Pass& pass) { return pass.permit.held(); });
+  }
 };
 
 // How long a state must live. A rejection that we answer ourselves is the end of its request, so
@@ -37,14 +59,14 @@ struct RequestState {
 // redirects, which clear the request's contexts, and must be cleaned up whatever happens.
 enum class Keep : std::uint8_t { for_this_pass, until_the_end };
 
-// Null if there is no memory.
-RequestState* make_state(ngx_http_request_t* r, HostedGate& hosted, Keep keep) noexcept;
+// With room for `passes` gates. Null if there is no memory.
+RequestState* make_state(ngx_http_request_t* r, std::size_t passes, Keep keep) noexcept;
 
 // The state of this main request, found again after an internal redirect; null if no gate was
 // asked.
 RequestState* find_state(ngx_http_request_t* r) noexcept;
 
-// Gives the permit back, once. Does nothing without one.
+// Gives back all that the request holds of limits, once. Does nothing without.
 void release(RequestState& state, Outcome outcome) noexcept;
 
 // How a request ended whose response is complete.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "claims.h"
 #include "request.h"
 
 namespace loadline::ngx {
@@ -16,7 +17,11 @@ RequestState* state_for(ngx_http_request_t* r) noexcept {
 
 HostedGate* gate_for(ngx_http_request_t* r) noexcept {
   const RequestState* state = state_for(r);
-  return state != nullptr ? state->hosted : location_conf(r).gate;
+  if (state != nullptr) {
+    return state->hosted;
+  }
+  const std::span<const Ask> gates = location_conf(r).gates();
+  return gates.empty() ? nullptr : gates.front().gate;
 }
 
 ngx_int_t set_absent(Value& value) noexcept {
@@ -127,6 +132,23 @@ ngx_int_t get_deadline_left(ngx_http_request_t* r, Value* value, uintptr_t) noex
   return set_format(r, *value, "%L", std::clamp(ms, std::int64_t{1}, kMost));
 }
 
+ngx_int_t get_gate(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+  const HostedGate* hosted = gate_for(r);
+  return hosted == nullptr ? set_absent(*value) : set_text(*value, view(hosted->name));
+}
+
+ngx_int_t get_retry_after(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+  const RequestState* state = state_for(r);
+  if (state == nullptr || state->retry_after == 0) {
+    return set_absent(*value);
+  }
+  return set_format(r, *value, "%ui", static_cast<ngx_uint_t>(state->retry_after));
+}
+
+ngx_int_t get_preflight(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+  return set_text(*value, is_preflight(r) ? "1" : "");
+}
+
 struct Variable {
   std::string_view name;
   ngx_http_get_variable_pt get;
@@ -137,6 +159,9 @@ constexpr Variable kVariables[] = {
     {"loadline_reason", get_reason},
     {"loadline_wait", get_wait},
     {"loadline_class", get_class},
+    {"loadline_gate", get_gate},
+    {"loadline_retry_after", get_retry_after},
+    {"loadline_preflight", get_preflight},
     {"loadline_limit", get_limit},
     {"loadline_inflight", get_in_flight},
     {"loadline_deadline_left", get_deadline_left},

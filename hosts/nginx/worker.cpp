@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "hold.h"
+#include "streams.h"
 #include "summary.h"
 
 namespace loadline::ngx {
@@ -104,6 +105,7 @@ void take_seat(HostedGate& hosted, const ngx_cycle_t* cycle, std::uint32_t prefe
   }
   hosted.seat = hosted.gate.attach(preferred, now);
   if (hosted.seat.valid()) {
+    forget_streams(hosted);
     listen_or_complain(hosted, cycle->log);
     return;
   }
@@ -194,6 +196,7 @@ void stop_worker(ngx_cycle_t* cycle) noexcept {
   for (HostedGate* hosted : gates_of(main_conf(cycle))) {
     if (hosted->seat.valid()) {
       summarize_rest(*hosted, now);
+      forget_streams(*hosted);
       const Signals signals = hosted->gate.detach(hosted->seat, now);
       hosted->seat = Participant{};
       wake(*hosted, signals);

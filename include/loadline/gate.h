@@ -130,6 +130,11 @@ class BasicGate {
   // Asks for leave to do a request. See Offer.
   [[gnu::always_inline]] Offer offer(Participant who, const Request& request, Instant now) noexcept;
 
+  // What an offer would be turned away for at this moment; none if it would be let in or might
+  // wait. Has no effect and promises nothing: for a host that has more to do before it can make the
+  // offer, and should not begin in vain.
+  [[nodiscard]] Reason preview(const Request& request, Instant now) const noexcept;
+
   // Gives a permit back; `who` is the participant that got it. `ended` says whether its duration
   // counts as a service time.
   [[gnu::always_inline]] Signals release(Participant who, Permit& permit, Outcome ended,
