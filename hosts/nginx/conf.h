@@ -33,6 +33,28 @@ inline bool find_mode(std::string_view name, Mode& mode) noexcept {
   return false;
 }
 
+constexpr std::string_view name_of(Discipline discipline) noexcept {
+  switch (discipline) {
+    case Discipline::adaptive:
+      return "adaptive";
+    case Discipline::fifo:
+      return "fifo";
+    case Discipline::lifo:
+      return "lifo";
+  }
+  return "";
+}
+
+inline bool find_discipline(std::string_view name, Discipline& discipline) noexcept {
+  for (const Discipline candidate : {Discipline::adaptive, Discipline::fifo, Discipline::lifo}) {
+    if (name == name_of(candidate)) {
+      discipline = candidate;
+      return true;
+    }
+  }
+  return false;
+}
+
 struct ZoneHead;
 struct RequestState;
 

@@ -8,15 +8,8 @@ namespace loadline::ngx {
 namespace {
 
 // Every zone gets all the seats there can be: a reload needs as many again while old workers drain.
-constexpr Capacity capacity_with(std::uint32_t tickets) noexcept {
-  return {kMaxParticipants, tickets};
-}
-
-// Pages that a zone surely offers: nginx's own bookkeeping takes less than a page and a page entry
-// each, and up to a page is lost to alignment. One page more is for the ZoneHead.
-std::size_t block_bytes_in_zone(std::size_t bytes) noexcept {
-  const std::size_t pages = bytes / (ngx_pagesize + sizeof(ngx_slab_page_t));
-  return pages <= 3 ? 0 : (pages - 3) * ngx_pagesize;
+constexpr Capacity capacity_for(const Policy& policy, std::uint32_t tickets) noexcept {
+  return Capacity{kMaxParticipants, tickets}.for_tables(policy);
 }
 
 // FNV-1a, as the gate's own layout hash.
@@ -27,8 +20,17 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t hash) noexcept {
   return hash;
 }
 
+std::uint64_t hash_of(std::uint32_t number, std::uint64_t hash) noexcept {
+  return hash_of({reinterpret_cast<const char*>(&number), sizeof number}, hash);
+}
+
+// Tables are as large as a gate was made with them: one that is asked for others needs memory of
+// its own, or it would tell fewer keys apart than the file says.
 std::uint64_t identity_of(const HostedGate& hosted) noexcept {
   std::uint64_t hash = detail::layout_hash<NativeSync>() ^ sizeof(ZoneHead);
+  const Capacity tables = capacity_for(hosted.policy, 0);
+  hash = hash_of(tables.tenant_buckets, hash);
+  hash = hash_of(tables.quota_keys, hash);
   for (std::uint32_t i = 0; i < hosted.policy.class_count; ++i) {
     hash = hash_of(hosted.policy.classes[i].name_view(), hash);
     hash = hash_of(",", hash);
@@ -88,8 +90,9 @@ ngx_int_t make_gate(ngx_shm_zone_t& zone, HostedGate& hosted) noexcept {
   }
   pool->data = layout;
   hosted.shared = layout->head;
-  const Capacity capacity = capacity_with(
-      Gate::tickets_that_fit(layout->block_bytes, {.participants = kMaxParticipants}));
+  const std::uint32_t tickets =
+      Gate::tickets_that_fit(layout->block_bytes, capacity_for(hosted.policy, 0));
+  const Capacity capacity = capacity_for(hosted.policy, tickets);
   const auto error = Gate::create(layout->block, layout->block_bytes, capacity, hosted.policy,
                                   monotonic_now(), hosted.gate);
   if (error != Gate::OpenError::none) {
@@ -156,15 +159,13 @@ HostedGate* find(Gates gates, std::string_view name) noexcept {
 
 }  // namespace
 
-std::uint32_t tickets_in_zone(std::size_t bytes) noexcept {
-  const std::size_t block = block_bytes_in_zone(bytes);
-  return block == 0 ? 0 : Gate::tickets_that_fit(block, {.participants = kMaxParticipants});
-}
-
-std::size_t zone_bytes_for(std::uint32_t queue) noexcept {
-  const std::uint32_t tickets = Capacity::kSpareTickets + std::max(queue, 1U);
-  const std::size_t block_pages =
-      (Gate::bytes_for(capacity_with(tickets)) + ngx_pagesize - 1) / ngx_pagesize;
+std::size_t zone_bytes_for(const Policy& policy) noexcept {
+  const std::uint32_t queue =
+      policy.queue.kind == QueueSize::Kind::fixed ? policy.queue.entries : 1;
+  const Capacity capacity = capacity_for(policy, Capacity::kSpareTickets + queue);
+  const std::size_t block_pages = (Gate::bytes_for(capacity) + ngx_pagesize - 1) / ngx_pagesize;
+  // nginx's own bookkeeping takes less than a page and a page entry each, and up to a page is lost
+  // to alignment. One page more is for the ZoneHead.
   std::size_t bytes = (block_pages + 3) * (ngx_pagesize + sizeof(ngx_slab_page_t));
   bytes = ngx_align(bytes, ngx_pagesize);
   return std::max(bytes, 8 * ngx_pagesize);  // nginx's own least size of a zone
@@ -197,8 +198,8 @@ void settle_zones(ngx_cycle_t* cycle) noexcept {
     } else if (!hosted->reused && find(earlier, view(hosted->name)) != nullptr) {
       ngx_log_error(
           NGX_LOG_NOTICE, cycle->log, 0,
-          "loadline_gate \"%V\": size or classes have changed, so it starts afresh; its limit "
-          "is not shared with the workers that are finishing",
+          "loadline_gate \"%V\": size, classes or the tables of tenants or quota have changed, so "
+          "it starts afresh; its limit is not shared with the workers that are finishing",
           &hosted->name);
     }
   }

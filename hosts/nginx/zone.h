@@ -1,9 +1,9 @@
 // The shared memory of a gate: one nginx zone that holds a head of ours and the gate's block.
 //
 // Whether a reload may go on with the memory that is there is decided by the zone's name, in which
-// everything stands that must be equal for that: gate, classes, layout. nginx then does by itself
-// what is right: equal name and size, the same memory; otherwise new memory, and the old is freed
-// when the new configuration has been accepted.
+// everything stands that must be equal for that: gate, classes, tables, layout. nginx then does by
+// itself what is right: equal name and size, the same memory; otherwise new memory, and the old is
+// freed when the new configuration has been accepted.
 #pragma once
 
 #include "conf.h"
@@ -31,10 +31,9 @@ struct ZoneHead {
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-// How large a gate fits a zone of `bytes`, in tickets; 0 if none does.
-std::uint32_t tickets_in_zone(std::size_t bytes) noexcept;
-// The smallest zone, in bytes and in whole pages, for a gate whose queue may hold `queue` requests.
-std::size_t zone_bytes_for(std::uint32_t queue) noexcept;
+// The smallest zone, in bytes and in whole pages, for a gate of this policy: for a fixed queue and
+// for the tables of tenants and quota.
+std::size_t zone_bytes_for(const Policy& policy) noexcept;
 
 // Declares the zone of a gate whose definition is complete. An error has been logged.
 ngx_int_t declare_zone(ngx_conf_t* cf, HostedGate& hosted, std::size_t bytes) noexcept;

@@ -133,7 +133,9 @@ PolicyError validate_tenants(const Policy& policy) noexcept {
     return refuse("tenants", "tenants share a queue, but there is none");
   }
   if (policy.tenants != 0 && policy.discipline == Discipline::lifo) {
-    return refuse("discipline", "newest first would serve the tenant that asks most");
+    return refuse("discipline",
+                  "lifo with tenants: allowed are adaptive and fifo, since newest first would "
+                  "serve whoever asks most");
   }
   if (policy.group_count > kMaxGroups) {
     return refuse("groups", "%u groups: allowed are 0 to %u", unsigned{policy.group_count},

@@ -43,8 +43,52 @@ refused 'loadline_gate api:256k limit=1 limit=2;' '' 'duplicate parameter "limit
 refused 'loadline_gate api:256k limit=1 queue=0;' '' 'invalid queue "0" in "loadline_gate": must be "auto", "off" or a whole number from 1 to 60000'
 refused 'loadline_gate api:256k limit=1 wait=0;' '' 'invalid wait "0" in "loadline_gate": must be a time from 1ms to 1h'
 refused 'loadline_gate api:256k limit=1 wait=2h;' '' 'invalid wait "2h"'
-refused 'loadline_gate api:256k limit=1 colour=red;' '' 'invalid parameter "colour=red" in "loadline_gate": limit=, queue=, wait=, mode=, classes= and default= are known'
+refused 'loadline_gate api:256k limit=1 colour=red;' '' 'invalid parameter "colour=red" in "loadline_gate": known are limit=, queue=, wait=, order=, mode=, classes=, default=, guarantee=, heavy=, tenants=, groups=, quota=, quota_burst=, quota_keys=, exempt=, retry_after='
 refused 'loadline_gate api:256k limit=1 mode=maybe;' '' 'invalid mode "maybe" in "loadline_gate": must be "on", "observe" or "off"'
+accepted 'loadline_gate api:256k limit=1 order=lifo heavy=100% exempt=0 retry_after=3600-3600;' ''
+accepted 'loadline_gate api:512k guarantee=b:40%,A:50% classes=a,b,c limit=1 order=fifo heavy=1% groups=free:5,paid:1000 tenants=1000 exempt=1000 retry_after=1-1;' ''
+accepted 'loadline_gate api:512k limit=1 quota_burst=50 quota_keys=5000 quota=100r/s guarantee=sheddable:10%;' ''
+refused 'loadline_gate api:256k limit=1 order=random;' '' 'invalid order "random" in "loadline_gate": must be "adaptive", "fifo" or "lifo"'
+refused 'loadline_gate api:256k limit=1 order=fifo order=fifo;' '' 'duplicate parameter "order=fifo" in "loadline_gate"'
+refused 'loadline_gate api:512k limit=1 order=lifo tenants=5;' '' 'invalid "loadline_gate api": lifo with tenants: allowed are adaptive and fifo'
+for wrong in sheddable sheddable: sheddable:10 sheddable:0% sheddable:91% ''; do
+  refused "loadline_gate api:256k limit=1 guarantee=$wrong;" '' "invalid guarantee \"$wrong\" in \"loadline_gate\": must be CLASS:PERCENT%, from 1% to 90%"
+done
+refused 'loadline_gate api:256k limit=1 guarantee=:5%;' '' 'unknown class "" in "guarantee="'
+refused 'loadline_gate api:256k limit=1 guarantee=gold:10%;' '' 'unknown class "gold" in "guarantee=" of "loadline_gate": must be one of critical_plus, critical, sheddable_plus, sheddable'
+refused 'loadline_gate api:256k limit=1 guarantee=gold:10% classes=a,b;' '' 'unknown class "gold" in "guarantee=" of "loadline_gate": must be one of a, b'
+refused 'loadline_gate api:256k limit=1 classes=a,b guarantee=a:10%,A:20%;' '' 'duplicate class "A" in "guarantee="'
+refused 'loadline_gate api:256k limit=1 classes=a,b guarantee=a:50%,b:41%;' '' 'invalid "loadline_gate api": guarantees of 91.0% in all: allowed are 90%'
+refused 'loadline_gate api:256k limit=1 queue=off guarantee=sheddable:10%;' '' "class 'sheddable' is guaranteed a share of the queue, but there is none"
+for wrong in 0% 101% 50 half ''; do
+  refused "loadline_gate api:256k limit=1 heavy=$wrong;" '' "invalid heavy \"$wrong\" in \"loadline_gate\": must be from 1% to 100%"
+done
+for wrong in 0 100001 -1 many ''; do
+  refused "loadline_gate api:256k limit=1 tenants=$wrong;" '' "invalid tenants \"$wrong\" in \"loadline_gate\": must be a whole number from 1 to 100000"
+done
+refused 'loadline_gate api:512k limit=1 queue=off tenants=5;' '' 'invalid "loadline_gate api": tenants share a queue, but there is none'
+refused 'loadline_gate api:512k limit=1 groups=free:5;' '' '"groups=free:5" in "loadline_gate" needs "tenants=N"'
+for wrong in free free: free:0 free:1001 free:5% ''; do
+  refused "loadline_gate api:512k limit=1 tenants=5 groups=$wrong;" '' "invalid group \"$wrong\" in \"loadline_gate\": must be NAME:N, the number of tenants that it counts as, from 1 to 1000"
+done
+refused 'loadline_gate api:512k limit=1 tenants=5 groups=a/b:5;' '' 'invalid group name "a/b" in "loadline_gate": must be 1 to 31 letters, digits, "_", "-" or "."'
+refused 'loadline_gate api:512k limit=1 tenants=5 groups=a:5,a:6;' '' 'duplicate group "a" in "loadline_gate"'
+refused 'loadline_gate api:512k limit=1 tenants=5 groups=a:1,b:1,c:1,d:1,e:1,f:1,g:1,h:1,i:1;' '' 'too many groups in "loadline_gate": at most 8 are allowed'
+for wrong in 100 100/s 100r 100r/ 0r/s 1000001r/h 1.5r/s 100r/d 100r/ms r/s -1r/s ''; do
+  refused "loadline_gate api:256k limit=1 quota=$wrong;" '' "invalid quota \"$wrong\" in \"loadline_gate\": must be a rate of 1 to 1000000 requests, as in \"100r/s\", \"600r/m\" or \"3600r/h\""
+done
+refused 'loadline_gate api:1m limit=1 quota=1000000r/s;' '' 'invalid "loadline_gate api": a quota of one request each 1000 ns: allowed is one each 10 us or less'
+refused 'loadline_gate api:1m limit=1 quota=1r/h quota_burst=73;' '' 'invalid "loadline_gate api": a burst of 73 at this rate takes more than 3 days to come back'
+refused 'loadline_gate api:1m limit=1 quota_burst=3;' '' '"quota_burst=3" in "loadline_gate" needs "quota=RATE"'
+refused 'loadline_gate api:1m limit=1 quota_keys=3;' '' '"quota_keys=3" in "loadline_gate" needs "quota=RATE"'
+refused 'loadline_gate api:1m limit=1 quota=1r/s quota_burst=0;' '' 'invalid quota_burst "0" in "loadline_gate": must be a whole number from 1 to 1000000'
+refused 'loadline_gate api:1m limit=1 quota=1r/s quota_keys=1000001;' '' 'invalid quota_keys "1000001" in "loadline_gate": must be a whole number from 1 to 1000000'
+for wrong in 1001 -1 all ''; do
+  refused "loadline_gate api:256k limit=1 exempt=$wrong;" '' "invalid exempt \"$wrong\" in \"loadline_gate\": must be a whole number from 0 to 1000"
+done
+for wrong in 5 0-5 5-4 1-3601 1-2-3 1s-2s -5 5- ''; do
+  refused "loadline_gate api:256k limit=1 retry_after=$wrong;" '' "invalid retry_after \"$wrong\" in \"loadline_gate\": must be MIN-MAX in whole seconds, from 1 to 3600"
+done
 refused 'loadline_gate api limit=1;' '' 'invalid zone size in "loadline_gate api": must be NAME:SIZE'
 refused 'loadline_gate api:many limit=1;' '' 'invalid zone size in "loadline_gate api:many"'
 refused 'loadline_gate api:32k limit=1;' '' 'zone of "loadline_gate api" is too small: 32768 bytes, and [0-9]*k are needed'
@@ -76,8 +120,16 @@ refused "$gate loadline_log_level loud;" '' 'invalid level "loud" in "loadline_l
 refused "$gate loadline_log_level notice interval=10ms;" '' 'invalid "interval=10ms" in "loadline_log_level": must be interval=TIME, from 1s to 1h'
 refused "$gate" 'loadline_gate late:256k limit=1;' '"loadline_gate" directive is not allowed here'
 
-it "names a size that is enough"
-write_conf <<<"loadline_gate api:32k limit=1 queue=5000; server { listen 127.0.0.1:$port; }"
-nginx_command -t >"$work/output" 2>&1 && fail "it was accepted"
-needed=$(sed -n 's/.*and \([0-9]*k\) are needed.*/\1/p' "$work/output")
-accepted "loadline_gate api:$needed limit=1 queue=5000;" ''
+it "names a size that is enough, and not much more than that"
+enough() { # RULES
+  write_conf <<<"loadline_gate api:32k $1; server { listen 127.0.0.1:$port; }"
+  nginx_command -t >"$work/output" 2>&1 && fail "it was accepted"
+  needed=$(sed -n 's/.*and \([0-9]*\)k are needed.*/\1/p' "$work/output")
+  accepted "loadline_gate api:${needed}k $1;" ''
+  refused "loadline_gate api:$((needed - 4))k $1;" '' "zone of \"loadline_gate api\" is too small: .*and ${needed}k are needed"
+}
+enough 'limit=1 queue=5000'
+enough 'limit=1 tenants=1'
+enough 'limit=1 tenants=100000 queue=60000'
+enough 'limit=1 quota=1r/s quota_keys=1000000'
+enough 'limit=1 quota=1r/s quota_keys=1 tenants=2000 queue=3000'
