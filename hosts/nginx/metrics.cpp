@@ -150,6 +150,17 @@ class Page {
              [](const Snapshot& s) { return s.queue_limit; });
     per_class("loadline_waiting", "gauge", "Requests that wait.",
               [](const Snapshot::Class& c) { return c.waiting; });
+    per_class("loadline_newest_first", "gauge",
+              "1 while the newest of the class are served first, since its queue stands.",
+              [](const Snapshot::Class& c) { return std::uint64_t{c.newest_first}; });
+    per_gate("loadline_heavy_limit", "gauge",
+             "Units of work that requests of a weight above 1 may hold together.",
+             [](const Snapshot& s) { return s.heavy_limit; });
+    per_gate("loadline_heavy_in_flight", "gauge",
+             "Units of work that requests of a weight above 1 hold.",
+             [](const Snapshot& s) { return s.heavy_in_flight; });
+    per_gate("loadline_exempt_in_flight", "gauge", "Exempt requests in flight, beside the limit.",
+             [](const Snapshot& s) { return s.exempt_in_flight; });
     per_gate("loadline_workers", "gauge", "Workers that have a seat at the gate.",
              [](const Snapshot& s) { return s.participants; });
     per_gate("loadline_draining", "gauge", "1 while the gate takes no more.",
@@ -168,6 +179,20 @@ class Page {
                [](const Snapshot::Class& c) { return c.observed; });
     per_gate("loadline_reclaimed_total", "counter", "Workers that died and were cleaned up after.",
              [](const Snapshot& s) { return s.reclaimed; });
+    per_gate("loadline_reclaimed_units_total", "counter", "Units of work that those had held.",
+             [](const Snapshot& s) { return s.reclaimed_units; });
+    per_gate("loadline_taken_back_total", "counter",
+             "Slots given to who waited and did not come for them.",
+             [](const Snapshot& s) { return s.taken_back; });
+    per_gate("loadline_released_twice_total", "counter",
+             "Slots given back that had been given back before.",
+             [](const Snapshot& s) { return s.released_twice; });
+    per_gate("loadline_repairs_total", "counter",
+             "Times that the gate was put right after a death in its midst.",
+             [](const Snapshot& s) { return s.repairs; });
+    per_gate("loadline_corruptions_total", "counter",
+             "Entries of the gate's memory that could not be right and were left alone.",
+             [](const Snapshot& s) { return s.corruptions; });
     per_zone(
         "loadline_faults_total", "Requests that passed ungated for a fault of Loadline's own.",
         [](const ZoneHead& z) -> const auto& { return z.faults; });

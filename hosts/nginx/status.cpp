@@ -7,6 +7,8 @@ namespace loadline::ngx {
 namespace {
 
 constexpr unsigned kNanoInMilli = 6;  // decimals: nanoseconds shown as milliseconds
+constexpr unsigned kNanoInSecond = 9;
+constexpr unsigned kPerMilleInPercent = 1;
 
 std::uint64_t positive(Duration duration) noexcept {
   return duration.ns > 0 ? static_cast<std::uint64_t>(duration.ns) : 0;
@@ -25,8 +27,15 @@ void write_reasons(Text& out, const std::array<std::uint64_t, kReasons>& counts)
   out << "}";
 }
 
-void write_class(Text& out, std::string_view name, const Snapshot::Class& c) noexcept {
-  out << "{\"name\":\"" << name << "\",\"threshold\":" << std::uint64_t{c.threshold}
+std::string_view boolean(bool value) noexcept {
+  return value ? "true" : "false";
+}
+
+void write_class(Text& out, const ClassPolicy& rules, const Snapshot::Class& c) noexcept {
+  out << "{\"name\":\"" << rules.name_view() << "\",\"threshold\":" << std::uint64_t{c.threshold}
+      << ",\"guarantee_percent\":";
+  out.decimal(rules.guarantee, kPerMilleInPercent)
+      << ",\"newest_first\":" << boolean(c.newest_first)
       << ",\"waiting\":" << std::uint64_t{c.waiting} << ",\"admitted\":" << c.admitted
       << ",\"cancelled\":" << c.cancelled << ",\"rejected\":";
   write_reasons(out, c.rejected);
@@ -39,7 +48,7 @@ void write_classes(Text& out, const Policy& policy, const Snapshot& s) noexcept 
   out << ",\"classes\":[";
   for (std::uint32_t i = 0; i < policy.class_count; ++i) {
     out << (i == 0 ? "" : ",");
-    write_class(out, policy.classes[i].name_view(), s.classes[i]);
+    write_class(out, policy.classes[i], s.classes[i]);
   }
   out << "]";
 }
@@ -56,17 +65,53 @@ std::string_view kind_name(QueueSize::Kind kind) noexcept {
   return "";
 }
 
+// {"free":5}
+void write_groups(Text& out, const Policy& policy) noexcept {
+  out << "{";
+  for (std::uint32_t i = 0; i < policy.group_count; ++i) {
+    out << (i == 0 ? "\"" : ",\"") << policy.groups[i].name_view()
+        << "\":" << std::uint64_t{policy.groups[i].tenants};
+  }
+  out << "}";
+}
+
+// The rules beside the limit and the queue, and what is held under them. They change with the file
+// alone, so that what it says is what the gate goes by.
+void write_rules(Text& out, const Policy& policy, const Snapshot& s) noexcept {
+  out << ",\"order\":\"" << name_of(s.discipline)
+      << "\",\"heavy\":{\"limit\":" << std::uint64_t{s.heavy_limit}
+      << ",\"in_flight\":" << std::uint64_t{s.heavy_in_flight}
+      << "},\"exempt\":{\"limit_per_worker\":" << std::uint64_t{policy.exempt}
+      << ",\"in_flight\":" << std::uint64_t{s.exempt_in_flight}
+      << "},\"tenants\":" << std::uint64_t{policy.tenants} << ",\"groups\":";
+  write_groups(out, policy);
+  out << ",\"quota\":";
+  if (policy.quota.any()) {
+    out << "{\"requests\":" << std::uint64_t{policy.quota.requests} << ",\"per_s\":";
+    out.decimal(positive(policy.quota.per), kNanoInSecond)
+        << ",\"burst\":" << std::uint64_t{policy.quota.burst}
+        << ",\"keys\":" << std::uint64_t{policy.quota.keys} << "}";
+  } else {
+    out << "null";
+  }
+  out << ",\"retry_after\":[" << std::uint64_t{policy.retry_after_min} << ","
+      << std::uint64_t{policy.retry_after_max} << "]";
+}
+
 void write_snapshot(Text& out, const HostedGate& hosted, const Snapshot& s) noexcept {
-  out << ",\"mode\":\"" << name_of(s.mode) << "\",\"draining\":" << (s.draining ? "true" : "false")
+  out << ",\"mode\":\"" << name_of(s.mode) << "\",\"draining\":" << boolean(s.draining)
       << ",\"limit\":" << std::uint64_t{s.limit} << ",\"in_flight\":" << std::uint64_t{s.in_flight}
       << ",\"waiting\":" << std::uint64_t{s.waiting}
       << ",\"queue_limit\":" << std::uint64_t{s.queue_limit} << ",\"queue\":\""
       << kind_name(s.queue_kind) << "\",\"wait_budget_ms\":";
   out.decimal(positive(s.wait_budget), kNanoInMilli) << ",\"service_mean_ms\":";
   out.decimal(positive(s.service_mean), kNanoInMilli);
+  write_rules(out, hosted.policy, s);
   write_classes(out, hosted.policy, s);
   out << ",\"workers\":" << std::uint64_t{s.participants} << ",\"reclaimed\":" << s.reclaimed
-      << ",\"repairs\":" << s.repairs;
+      << ",\"reclaimed_units\":" << s.reclaimed_units << ",\"taken_back\":" << s.taken_back
+      << ",\"released_twice\":" << s.released_twice << ",\"repairs\":" << s.repairs
+      << ",\"corruptions\":" << s.corruptions;
 }
 
 void write_gate(Text& out, const HostedGate& hosted) noexcept {

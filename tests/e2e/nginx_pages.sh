@@ -8,6 +8,8 @@ free_port
 start_nginx <<EOC
   loadline_gate api:256k limit=2 queue=3 wait=2s;
   loadline_gate batch:512k limit=10 queue=off classes=first:100%,second:50%;
+  loadline_gate ruled:512k limit=10 order=fifo guarantee=sheddable_plus:5%,sheddable:10% heavy=25% exempt=0 retry_after=2-9
+    tenants=50 groups=free:5,paid:50 quota=90r/m quota_burst=3 quota_keys=500;
   loadline_log_level warn interval=1s;
   server {
     listen 127.0.0.1:$port;
@@ -25,7 +27,7 @@ control_code() { code "/control?$1" -X POST; }
 it "shows the state of all gates as JSON"
 get /status >"$work/status.json"
 jq -e . "$work/status.json" >/dev/null || fail "no JSON: $(cat "$work/status.json")"
-equal "gates" "api batch" "$(jq -r '.gates | map(.name) | join(" ")' "$work/status.json")"
+equal "gates" "api batch ruled" "$(jq -r '.gates | map(.name) | join(" ")' "$work/status.json")"
 matches "version" '^[0-9]+\.[0-9]+\.[0-9]+$' "$(jq -r .version "$work/status.json")"
 equal "settings" '["on",false,2,0,0,3,"fixed",2000,0,1,0,0,0]' \
   "$(jq -c '.gates[0] | [.mode,.draining,.limit,.in_flight,.waiting,.queue_limit,.queue,.wait_budget_ms,.service_mean_ms,.workers,.reclaimed,.repairs,.faults]' "$work/status.json")"
@@ -36,6 +38,14 @@ answer=$(get /status --head)
 matches "HEAD" "^HTTP/1.1 200 OK.*Content-Type: application/json" "${answer//$'\r\n'/ }"
 matches "not to be stored" "Cache-Control: no-store" "$answer"
 equal "POST" 405 "$(code /status -X POST)"
+
+equal "rules of the first" '{"order":"adaptive","heavy":{"limit":1,"in_flight":0},"exempt":{"limit_per_worker":16,"in_flight":0},"tenants":0,"groups":{},"quota":null,"retry_after":[1,32]}' \
+  "$(jq -c '.gates[0] | {order,heavy,exempt,tenants,groups,quota,retry_after}' "$work/status.json")"
+equal "rules of the second" '{"order":"fifo","heavy":{"limit":2,"in_flight":0},"exempt":{"limit_per_worker":0,"in_flight":0},"tenants":50,"groups":{"free":5,"paid":50},"quota":{"requests":90,"per_s":60,"burst":3,"keys":500},"retry_after":[2,9]}' \
+  "$(jq -c '.gates[2] | {order,heavy,exempt,tenants,groups,quota,retry_after}' "$work/status.json")"
+equal "guarantees" '[0,0,5,10]' "$(jq -c '.gates[2].classes | map(.guarantee_percent)' "$work/status.json")"
+equal "what went wrong" '[0,0,0,0]' \
+  "$(jq -c '.gates[0] | [.reclaimed_units,.taken_back,.released_twice,.corruptions]' "$work/status.json")"
 
 it "shows it to Prometheus in its format"
 for _ in $(seq 5); do begin "/sleep?ms=300"; done
@@ -59,7 +69,18 @@ has_metric 'loadline_queue_wait_seconds_bucket{gate="api",class="critical",le="0
 has_metric 'loadline_service_seconds_count{gate="api"} 5'
 has_metric 'loadline_service_seconds_bucket{gate="api",le="0.256"} 0'
 has_metric 'loadline_service_seconds_bucket{gate="api",le="0.512"} 5'
+has_metric 'loadline_newest_first{gate="api",class="critical"} 0'
+has_metric 'loadline_heavy_limit{gate="ruled"} 2'
+has_metric 'loadline_heavy_in_flight{gate="api"} 0'
+has_metric 'loadline_exempt_in_flight{gate="api"} 0'
+has_metric 'loadline_rejected_total{gate="api",class="critical",reason="tenant_share"} 0'
+has_metric 'loadline_rejected_total{gate="api",class="critical",reason="quota"} 0'
 has_metric 'loadline_reclaimed_total{gate="api"} 0'
+has_metric 'loadline_reclaimed_units_total{gate="api"} 0'
+has_metric 'loadline_taken_back_total{gate="api"} 0'
+has_metric 'loadline_released_twice_total{gate="api"} 0'
+has_metric 'loadline_repairs_total{gate="api"} 0'
+has_metric 'loadline_corruptions_total{gate="api"} 0'
 has_metric 'loadline_faults_total{gate="api"} 0'
 has_metric 'loadline_malformed_headers_total{gate="api"} 0'
 has_metric 'loadline_workers{gate="api"} 1'
@@ -130,7 +151,7 @@ refused 'gate=api&limit=99999999999999999999' 'invalid limit'
 refused 'gate=api&mode=maybe' 'invalid mode "maybe": must be on, observe or off'
 refused 'gate=api&draining=1' 'invalid draining "1": must be on or off'
 refused 'gate=none&limit=3' 'no gate is named "none"'
-refused 'limit=3' 'which gate\? There are 2'
+refused 'limit=3' 'which gate\? There are 3'
 refused 'gate=api' 'nothing to change'
 refused '' 'nothing to change'
 refused 'gate=api&limt=3' 'unknown argument "limt"'
