@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
+
+#include "loadline/policy.h"
 
 namespace loadline::tools {
 namespace {
@@ -70,16 +71,25 @@ bool assign_deadline(Config& config, std::string_view text) {
   return assign(config.deadline, parse_millis(text, milliseconds(1), hours(1)));
 }
 
+bool assign_count_or_off(std::uint32_t& field, std::string_view text, std::uint32_t highest) {
+  return assign(field, text == "off" ? std::optional(0u) : parse_count(text, 1, highest));
+}
+
+bool assign_quota(Config& config, std::string_view text) {
+  if (text == "off") {
+    config.quota.reset();
+    return true;
+  }
+  return assign(config.quota, parse_quota_rate(text));
+}
+
 // NAME or NAME:PERCENT%.
 bool add_class(Config& config, std::string_view text) {
   ClassSetting setting;
   const auto colon = text.find(':');
   setting.name = text.substr(0, colon);
   if (colon != std::string_view::npos) {
-    auto share = text.substr(colon + 1);
-    const auto percent = share.ends_with('%')
-                             ? parse_count(share.substr(0, share.size() - 1), 1, 100)
-                             : std::nullopt;
+    const auto percent = parse_percent(text.substr(colon + 1), 100);
     if (!percent) {
       return false;
     }
@@ -89,6 +99,18 @@ bool add_class(Config& config, std::string_view text) {
     return false;
   }
   config.classes.push_back(std::move(setting));
+  return true;
+}
+
+// NAME:PERCENT%.
+bool add_guarantee(Config& config, std::string_view text) {
+  const auto colon = std::min(text.find(':'), text.size());
+  const auto name = text.substr(0, colon);
+  const auto percent = parse_percent(text.substr(std::min(colon + 1, text.size())), 90);
+  if (!is_class_name(name) || !percent) {
+    return false;
+  }
+  config.guarantees.push_back({std::string(name), *percent});
   return true;
 }
 
@@ -115,6 +137,10 @@ constexpr std::string_view kListenOrOffAllowed =
 constexpr std::string_view kHeaderAllowed =
     "off or a header's name of letters, digits, - and _, up to 64 of them and none that has a "
     "meaning already, as Date, Authorization, X-Forwarded-For and grpc-timeout have";
+
+constexpr std::string_view kRequestKeyAllowed =
+    "address, or header and the name of one, of letters, digits, - and _, up to 64 of them, as in "
+    "header X-Api-Key";
 
 const ConfigKey kKeys[] = {
     {"listen", "listen", "[ADDR:]PORT", kListenAllowed, "127.0.0.1:8080",
@@ -145,6 +171,12 @@ const ConfigKey kKeys[] = {
      [](Config& c, std::string_view v) {
        return assign(c.wait, parse_millis(v, milliseconds(1), hours(1)));
      }},
+    {"order", "order", "adaptive|fifo|lifo", "adaptive, fifo or lifo", "adaptive",
+     "Who of a class starts next: fifo, lifo (the newest), or adaptive: the newest once the queue "
+     "stands.",
+     [](Config& c, std::string_view v) {
+       return assign_if(c.order, v, v == "adaptive" || v == "fifo" || v == "lifo");
+     }},
     {"classes", "", "LIST",
      "up to 8 names of letters, digits, '_', '-' and '.', up to 31 of them, each with or without "
      "a share from 1% to 100%",
@@ -157,6 +189,46 @@ const ConfigKey kKeys[] = {
      "The class of a request that names none. off: critical, else the first class.",
      [](Config& c, std::string_view v) {
        return assign_or_off(c.default_class, v, is_class_name(v));
+     }},
+    {"guarantees", "", "MAP",
+     "off or names of classes, each with a share from 1% to 90%, as in {sheddable: 10%}; all "
+     "together at most 90%",
+     "off",
+     "The share of the starts that a class gets at least while it has somebody waiting, however "
+     "many more important ones wait.",
+     add_guarantee, [](Config& c) { c.guarantees.clear(); }},
+    {"weight_header", "", "NAME|off", kHeaderAllowed, "off",
+     "A header that says how many units of the limit a request takes up; 1 where it says nothing.",
+     [](Config& c, std::string_view v) {
+       return assign_or_off(c.weight_header, v, is_header_name(v));
+     }},
+    {"heavy", "", "PERCENT%", "a share from 1% to 100%", "50%",
+     "How much of the limit requests of a weight above 1 may hold together.",
+     [](Config& c, std::string_view v) { return assign(c.heavy, parse_percent(v, 100)); }},
+    {"tenants.number", "tenants", "N|off", "off or a whole number from 1 to 100000", "off",
+     "Those who wait are served tenant by tenant, and so many are told apart well.",
+     [](Config& c, std::string_view v) { return assign_count_or_off(c.tenants, v, kMaxTenants); }},
+    {"tenants.key", "tenant-key", "address|header NAME", kRequestKeyAllowed, "address",
+     "Whose request it is: the peer's address, or what a header says (else the address).",
+     [](Config& c, std::string_view v) { return assign(c.tenant_key, parse_request_key(v)); }},
+    {"quota.rate", "quota", "RATE|off",
+     "off or 1 to 1000000 requests a second, minute or hour, as in 100r/s, 600r/m or 3600r/h, and "
+     "no more than 100000r/s",
+     "off",
+     "How often one key may ask, whatever room there is. What is above it is refused with 429.",
+     assign_quota},
+    {"quota.burst", "quota-burst", "N", "a whole number from 1 to 1000000", "1",
+     "How many of them at once.",
+     [](Config& c, std::string_view v) {
+       return assign(c.quota_burst, parse_count(v, 1, 1'000'000));
+     }},
+    {"quota.key", "quota-key", "address|header NAME", kRequestKeyAllowed, "address",
+     "Whose request it is: the peer's address, or what a header says (else the address).",
+     [](Config& c, std::string_view v) { return assign(c.quota_key, parse_request_key(v)); }},
+    {"quota.keys", "", "N", "a whole number from 1 to 1000000", "10000",
+     "How many keys are told apart at the same time; while more ask, the rest pass.",
+     [](Config& c, std::string_view v) {
+       return assign(c.quota_keys, parse_count(v, 1, kMaxQuotaKeys));
      }},
     {"observe", "observe", "on|off", "on or off", "off",
      "Decide and count, but let every request pass.",
@@ -199,6 +271,12 @@ const ConfigKey kKeys[] = {
     {"reject.type", "", "TYPE", "a media type, as in application/json", "text/plain",
      "The Content-Type of that text.",
      [](Config& c, std::string_view v) { return assign_if(c.reject_type, v, is_content_type(v)); }},
+    {"reject.retry_after", "", "MIN-MAX",
+     "whole seconds from 1 to 3600 and the smaller first, as in 1-32", "1-32",
+     "The seconds from which each rejection gets its Retry-After.",
+     [](Config& c, std::string_view v) {
+       return assign_if(c.retry_after, v, is_seconds_range(v, kMaxRetryAfter));
+     }},
     {"admin", "admin", "[ADDR:]PORT|off", kListenOrOffAllowed, "off",
      "Where /status (JSON), /metrics (Prometheus) and /healthz are answered. Read-only.",
      [](Config& c, std::string_view v) { return assign_listen_or_off(c.admin, v); }},
@@ -233,130 +311,6 @@ std::vector<std::string> fallback_values(const ConfigKey& key) {
     rest.remove_prefix(std::min(blank + 1, rest.size()));
   }
   return values;
-}
-
-bool is_wildcard(std::string_view address) {
-  return address == "0.0.0.0" || address == "::";
-}
-
-bool is_this_machine(std::string_view host) {
-  return is_wildcard(host) || host == "localhost" || host == "::1" || host.starts_with("127.");
-}
-
-// Whether what is sent to the one may end up at the other: nginx gives a connection to the most
-// exact address that listens at its port, so beside a wildcard the admin server would answer for
-// the service.
-bool collide(const ListenAddress& a, const ListenAddress& b) {
-  return a.port == b.port &&
-         (a.address == b.address || is_wildcard(a.address) || is_wildcard(b.address));
-}
-
-bool leads_to(const Upstream& upstream, const ListenAddress& listen) {
-  if (upstream.port != listen.port) {
-    return false;
-  }
-  // Which address of the two families it will be is seen only when it is looked up.
-  if (upstream.host == "localhost") {
-    return is_this_machine(listen.address);
-  }
-  return upstream.host == listen.address ||
-         (is_this_machine(upstream.host) && is_wildcard(listen.address));
-}
-
-void compare_listens(const Config& config, std::vector<ConfigFault>& faults) {
-  const auto taken_by_listen = [&config](const std::optional<ListenAddress>& address) {
-    return address && config.listen && collide(*address, *config.listen);
-  };
-  if (taken_by_listen(config.admin)) {
-    faults.push_back({"admin", "shares an address with 'listen': choose another port"});
-  }
-  if (taken_by_listen(config.metrics)) {
-    faults.push_back({"metrics", "shares an address with 'listen': choose another port"});
-  }
-  if (config.admin && config.metrics && collide(*config.admin, *config.metrics)) {
-    faults.push_back({"metrics",
-                      "shares an address with 'admin', which answers /metrics already: "
-                      "choose another port, or leave it out"});
-  }
-}
-
-void check_upstream(const Config& config, std::vector<ConfigFault>& faults) {
-  const auto leads_here = [&config](const std::optional<ListenAddress>& address) {
-    return address && config.upstream && leads_to(*config.upstream, *address);
-  };
-  if (leads_here(config.listen)) {
-    faults.push_back(
-        {"upstream", "is the address of 'listen': requests would go round in circles"});
-  } else if (leads_here(config.admin) || leads_here(config.metrics)) {
-    faults.push_back({"upstream", "is an address of the sidecar's own, not of a service"});
-  }
-}
-
-// A class without a share may fill as much as the one above it.
-void check_shares(const Config& config, std::vector<ConfigFault>& faults) {
-  std::uint32_t above = 100;
-  for (const ClassSetting& setting : config.classes) {
-    const std::uint32_t percent = setting.percent == 0 ? above : setting.percent;
-    if (percent > above) {
-      faults.push_back({"classes", fmt::format("class '{}' may fill {}% of the limit, and one that "
-                                               "is more important only {}%: shares must not grow",
-                                               setting.name, percent, above)});
-    }
-    above = percent;
-  }
-}
-
-std::vector<std::string_view> class_names(const Config& config) {
-  if (config.classes.empty()) {
-    return {"critical_plus", "critical", "sheddable_plus", "sheddable"};
-  }
-  std::vector<std::string_view> names;
-  for (const ClassSetting& setting : config.classes) {
-    names.emplace_back(setting.name);
-  }
-  return names;
-}
-
-// In any case, as the gate finds them: clients write them as they like.
-void check_classes(const Config& config, std::vector<ConfigFault>& faults) {
-  std::set<std::string> seen;
-  const auto names = class_names(config);
-  for (const std::string_view name : names) {
-    if (!seen.insert(lower_case(name)).second) {
-      faults.push_back({"classes", fmt::format("class '{}' is there twice", name)});
-    }
-  }
-  if (config.classes.size() > 8) {
-    faults.push_back(
-        {"classes", fmt::format("{} classes: allowed are up to 8", config.classes.size())});
-  }
-  if (!config.default_class.empty() && !seen.contains(lower_case(config.default_class))) {
-    faults.push_back({"default_class", fmt::format("value '{}': allowed is one of {}",
-                                                   config.default_class, fmt::join(names, ", "))});
-  }
-}
-
-void check_tls(const Config& config, std::vector<ConfigFault>& faults) {
-  const auto& upstream = config.upstream;
-  const bool https = upstream && upstream->kind == Upstream::Kind::https;
-  // nginx compares a certificate with names only, never with the addresses in it.
-  if (https && upstream->is_numeric() && config.upstream_name.empty() &&
-      config.upstream_ca != "off") {
-    faults.push_back({"upstream",
-                      "an https upstream given by address cannot be verified: set "
-                      "upstream_name to the name in its certificate, or upstream_ca to "
-                      "off"});
-  }
-}
-
-void check_headers(const Config& config, std::vector<ConfigFault>& faults) {
-  if (!config.deadline_header.empty() &&
-      header_variable(config.deadline_header) == header_variable(config.class_header)) {
-    faults.push_back(
-        {"deadline.header", fmt::format("'{}' is the class_header, and one header cannot say both: "
-                                        "choose another name",
-                                        config.deadline_header)});
-  }
 }
 
 std::string table_cell(std::string_view text) {
@@ -427,17 +381,6 @@ std::string printable(std::string_view text) {
     }
   }
   return text.size() > kLongest ? result + "..." : result;
-}
-
-std::vector<ConfigFault> find_contradictions(const Config& config) {
-  std::vector<ConfigFault> faults;
-  compare_listens(config, faults);
-  check_upstream(config, faults);
-  check_tls(config, faults);
-  check_headers(config, faults);
-  check_classes(config, faults);
-  check_shares(config, faults);
-  return faults;
 }
 
 std::string config_table() {

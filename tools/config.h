@@ -17,9 +17,10 @@
 
 namespace loadline::tools {
 
+// A class and its share of something; 0: left to the gate.
 struct ClassSetting {
   std::string name;
-  std::uint32_t percent = 0;  // of the limit that it may fill; 0: left to the gate
+  std::uint32_t percent = 0;
 };
 
 // Values that nginx reads as we do are kept as their checked text ("auto", "64").
@@ -34,8 +35,20 @@ struct Config {
   std::optional<std::uint32_t> limit;  // required, until one can be learned
   std::string queue;                   // "auto", "off" or a number
   std::chrono::milliseconds wait{};
-  std::vector<ClassSetting> classes;  // empty: the four default classes
-  std::string default_class;          // empty: left to the gate
+  std::string order;                     // "adaptive", "fifo" or "lifo"
+  std::vector<ClassSetting> classes;     // shares of the limit; empty: the four default classes
+  std::string default_class;             // empty: left to the gate
+  std::vector<ClassSetting> guarantees;  // shares of the starts
+  std::string weight_header;             // empty: none
+  std::uint32_t heavy = 0;               // percent
+
+  std::uint32_t tenants = 0;  // 0: none
+  RequestKey tenant_key;
+  std::optional<QuotaRate> quota;
+  std::uint32_t quota_burst = 0;
+  RequestKey quota_key;
+  std::uint32_t quota_keys = 0;
+
   bool observe = false;
   std::vector<std::string> exempt;
 
@@ -47,6 +60,7 @@ struct Config {
   std::uint32_t reject_status = 0;
   std::string reject_body;
   std::string reject_type;
+  std::string retry_after;  // "1-32"
 
   std::optional<std::uint32_t> workers;  // empty: auto
   std::string access_log;                // empty: off

@@ -116,6 +116,7 @@ class Reader {
   void read_version(const YAML::Node& value);
   void read_key(const ConfigKey& key, const YAML::Node& value);
   void read_list(const ConfigKey& key, const YAML::Node& value);
+  void read_pairs(const ConfigKey& key, const YAML::Node& map);
   std::optional<std::string> read_item(const ConfigKey& key, const YAML::Node& item);
   std::optional<std::string> read_class(const YAML::Node& item);
   void add(FilePlace place, std::string_view key, std::string_view text);
@@ -245,6 +246,10 @@ void Reader::read_list(const ConfigKey& key, const YAML::Node& value) {
   if (value.IsScalar() && value.Scalar() == "off") {
     return;
   }
+  if (key.name == "guarantees" && value.IsMap()) {
+    read_pairs(key, value);
+    return;
+  }
   if (!value.IsSequence()) {
     if (auto fault = read_item(key, value)) {
       add(place_of(value.Mark()), key.name, *fault);
@@ -254,6 +259,20 @@ void Reader::read_list(const ConfigKey& key, const YAML::Node& value) {
   for (const auto& item : value) {
     if (auto fault = read_item(key, item)) {
       add(place_of(item.Mark()), key.name, *fault);
+    }
+  }
+}
+
+// {NAME: VALUE} is a list of NAME:VALUE.
+void Reader::read_pairs(const ConfigKey& key, const YAML::Node& map) {
+  for (const auto& pair : map) {
+    if (!pair.first.IsScalar() || !pair.second.IsScalar()) {
+      add(place_of(pair.first.Mark()), key.name, fmt::format("allowed is {}", key.allowed));
+      continue;
+    }
+    const std::string text = pair.first.Scalar() + ":" + pair.second.Scalar();
+    if (!key.set(file_.config, text)) {
+      add(place_of(pair.first.Mark()), key.name, not_allowed(key, text));
     }
   }
 }

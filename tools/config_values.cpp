@@ -165,6 +165,43 @@ std::optional<milliseconds> parse_millis(std::string_view text, milliseconds low
   return nanoseconds(whole) == *time ? std::optional(whole) : std::nullopt;
 }
 
+std::optional<std::uint32_t> parse_percent(std::string_view text, std::uint32_t high) {
+  return text.ends_with('%') ? parse_count(text.substr(0, text.size() - 1), 1, high) : std::nullopt;
+}
+
+std::chrono::seconds QuotaRate::period() const {
+  return std::chrono::seconds(unit == 's' ? 1 : unit == 'm' ? 60 : 3600);
+}
+
+std::string QuotaRate::text() const {
+  return fmt::format("{}r/{}", requests, unit);
+}
+
+std::optional<QuotaRate> parse_quota_rate(std::string_view text) {
+  const auto sign = text.find("r/");
+  if (sign == std::string_view::npos || text.size() != sign + 3) {
+    return std::nullopt;
+  }
+  const auto requests = parse_count(text.substr(0, sign), 1, 1'000'000);
+  const char unit = text.back();
+  const bool known = unit == 's' || unit == 'm' || unit == 'h';
+  return requests && known ? std::optional(QuotaRate{*requests, unit}) : std::nullopt;
+}
+
+std::optional<RequestKey> parse_request_key(std::string_view text) {
+  if (text == "address") {
+    return RequestKey{};
+  }
+  const bool is_header = take_prefix(text, "header ") && is_made_of(text, "-_", 64);
+  return is_header ? std::optional(RequestKey{std::string(text)}) : std::nullopt;
+}
+
+bool is_seconds_range(std::string_view text, std::uint32_t high) {
+  const auto dash = std::min(text.find('-'), text.size());
+  const auto low = parse_count(text.substr(0, dash), 1, high);
+  return low && dash != text.size() && parse_count(text.substr(dash + 1), *low, high);
+}
+
 std::string Upstream::endpoint() const {
   if (kind == Kind::unix_socket) {
     return "unix:" + path;

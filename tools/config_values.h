@@ -26,6 +26,30 @@ std::optional<std::chrono::milliseconds> parse_millis(std::string_view text,
                                                       std::chrono::milliseconds low,
                                                       std::chrono::milliseconds high);
 
+// PERCENT%, whole and from 1 to `high`.
+std::optional<std::uint32_t> parse_percent(std::string_view text, std::uint32_t high);
+
+// How often one may ask.
+struct QuotaRate {
+  std::uint32_t requests = 0;  // 1 to 1,000,000
+  char unit = 's';             // in each s, m or h
+
+  std::chrono::seconds period() const;
+  std::string text() const;  // as 100r/s: as nginx has it
+};
+std::optional<QuotaRate> parse_quota_rate(std::string_view text);
+
+// What tells whose request it is.
+struct RequestKey {
+  std::string header;  // empty: the peer's address
+};
+
+// `address` or `header NAME`. Any header will do, since it is only read.
+std::optional<RequestKey> parse_request_key(std::string_view text);
+
+// MIN-MAX: whole numbers from 1 to `high`, the smaller first.
+bool is_seconds_range(std::string_view text, std::uint32_t high);
+
 // The service that is guarded.
 struct Upstream {
   enum class Kind { http, https, unix_socket };

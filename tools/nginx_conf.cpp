@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "config_policy.h"
+
 namespace loadline::tools {
 namespace {
 
@@ -69,10 +71,11 @@ std::string service_log(const Config& config) {
              : fmt::format("        access_log {} loadline;\n", nginx_quoted(config.access_log));
 }
 
-std::string class_list(const Config& config) {
+// " NAME=CLASS:PERCENT%,CLASS"; nothing for no classes.
+std::string class_list(std::string_view name, const std::vector<ClassSetting>& settings) {
   std::string list;
-  for (const ClassSetting& setting : config.classes) {
-    list += list.empty() ? " classes=" : ",";
+  for (const ClassSetting& setting : settings) {
+    list += list.empty() ? fmt::format(" {}=", name) : ",";
     list += setting.name;
     if (setting.percent != 0) {
       list += fmt::format(":{}%", setting.percent);
@@ -88,19 +91,42 @@ std::string mode(const Config& config, const NginxSetup& setup) {
   return config.observe ? " mode=observe" : "";
 }
 
+// What differs from the gate's own defaults.
+std::string rules(const Config& config) {
+  std::string text;
+  if (config.order != "adaptive") {
+    text += fmt::format(" order={}", config.order);
+  }
+  text += class_list("classes", config.classes);
+  if (!config.default_class.empty()) {
+    text += fmt::format(" default={}", config.default_class);
+  }
+  text += class_list("guarantee", config.guarantees);
+  if (!config.weight_header.empty()) {
+    text += fmt::format(" heavy={}%", config.heavy);
+  }
+  if (config.tenants != 0) {
+    text += fmt::format(" tenants={}", config.tenants);
+  }
+  if (config.quota) {
+    text += fmt::format(" quota={} quota_burst={} quota_keys={}", config.quota->text(),
+                        config.quota_burst, config.quota_keys);
+  }
+  if (config.retry_after != "1-32") {
+    text += fmt::format(" retry_after={}", config.retry_after);
+  }
+  return text;
+}
+
 std::string gate(const Config& config, const NginxSetup& setup) {
-  const std::string fallback =
-      config.default_class.empty() ? "" : fmt::format(" default={}", config.default_class);
-  // The zone holds the longest queue there may be, so that no reload needs a larger one: that would
-  // be a second gate, while the old workers still use the first.
   return fmt::format(
       R"(    # The gate: how many requests the service works on at once, over all workers.
-    loadline_gate {}:8m limit={} queue={} wait={}{}{}{};
+    loadline_gate {}:{}m limit={} queue={} wait={}{}{};
     loadline_log_level warn interval=10s;  # one line when something was rejected
 
 )",
-      kGateName, *config.limit, config.queue, millis(config.wait), mode(config, setup),
-      class_list(config), fallback);
+      kGateName, zone_mebibytes(config), *config.limit, config.queue, millis(config.wait),
+      mode(config, setup), rules(config));
 }
 
 std::string upstream(const Config& config, const NginxSetup& setup) {
@@ -208,6 +234,45 @@ std::string deadline_map(const Config& config) {
       header_variable(config.deadline_header));
 }
 
+std::string key_map(std::string_view variable, const RequestKey& key) {
+  return key.header.empty() ? ""
+                            : fmt::format(R"(    map $http_{header} ${variable} {{
+        default "header $http_{header}";  # so that no header passes for an address
+        "" $remote_addr;
+    }}
+
+)",
+                                          fmt::arg("header", header_variable(key.header)),
+                                          fmt::arg("variable", variable));
+}
+
+// Whose a request is.
+std::string key_maps(const Config& config) {
+  return (config.tenants != 0 ? key_map("tenant", config.tenant_key) : "") +
+         (config.quota ? key_map("quota_key", config.quota_key) : "");
+}
+
+// What the gate is told of each request.
+std::string claims(const Config& config) {
+  const auto key = [](std::string_view variable, const RequestKey& given) {
+    return given.header.empty() ? "remote_addr" : variable;
+  };
+  std::string text;
+  if (config.deadline != milliseconds(0)) {
+    text += fmt::format(" deadline={}", millis(config.deadline));
+  }
+  if (!config.weight_header.empty()) {
+    text += fmt::format(" weight=$http_{}", header_variable(config.weight_header));
+  }
+  if (config.tenants != 0) {
+    text += fmt::format(" tenant=${}", key("tenant", config.tenant_key));
+  }
+  if (config.quota) {
+    text += fmt::format(" quota=${}", key("quota_key", config.quota_key));
+  }
+  return text;
+}
+
 std::string listen_line(const ListenAddress& address, std::string_view more) {
   // "[::]" means every address to most programs; nginx alone would leave out IPv4.
   const bool both_families = address.address == "::";
@@ -313,15 +378,12 @@ std::string proxying(const Config& config) {
 
 std::string locations(const Config& config) {
   const std::string scheme = config.upstream->kind == Upstream::Kind::https ? "https" : "http";
-  const std::string deadline = config.deadline == milliseconds(0)
-                                   ? ""
-                                   : fmt::format(" deadline={}", millis(config.deadline));
   std::string text = fmt::format(R"(        location / {{
-            loadline {gate}{deadline};
+            loadline {gate}{claims};
             proxy_pass {scheme}://{gate};
         }}
 )",
-                                 fmt::arg("gate", kGateName), fmt::arg("deadline", deadline),
+                                 fmt::arg("gate", kGateName), fmt::arg("claims", claims(config)),
                                  fmt::arg("scheme", scheme));
   if (config.exempt.empty()) {
     return text;
@@ -400,8 +462,9 @@ std::string control_server(const NginxSetup& setup) {
 
 std::string nginx_conf(const Config& config, const NginxSetup& setup) {
   return heading(setup) + "http {\n" + scratch_paths(setup) + logs(config) + gate(config, setup) +
-         upstream(config, setup) + maps(config) + deadline_map(config) + service_server(config) +
-         admin_server(config) + metrics_server(config) + control_server(setup) + "}\n";
+         upstream(config, setup) + maps(config) + deadline_map(config) + key_maps(config) +
+         service_server(config) + admin_server(config) + metrics_server(config) +
+         control_server(setup) + "}\n";
 }
 
 std::string nginx_quoted(std::string_view text) {

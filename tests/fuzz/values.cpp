@@ -35,6 +35,10 @@ void check_numbers(std::string_view text) {
     FUZZ_EXPECT(*count >= 3 && *count <= 70'000);
     FUZZ_EXPECT(parse_count(std::to_string(*count), 3, 70'000) == count);
   }
+  if (const auto rate = parse_quota_rate(text)) {
+    FUZZ_EXPECT(rate->requests >= 1 && rate->requests <= 1'000'000);
+    FUZZ_EXPECT(parse_quota_rate(rate->text())->text() == rate->text());
+  }
   if (const auto size = parse_size(text)) {
     FUZZ_EXPECT(parse_size(std::to_string(*size)) == size);
   }

@@ -29,10 +29,16 @@ listen: 0.0.0.0:8080
 upstream: http://127.0.0.1:9000
 admin: 8081
 limit: 64
-queue: off
+queue: 30
 wait: 50ms
+order: fifo
 classes: [interactive, {name: batch, share: 80%}]
 default_class: batch
+guarantees: {batch: 10%}
+weight_header: X-Weight
+heavy: 30%
+tenants: {number: 500, key: header X-Tenant}
+quota: {rate: 600r/m, burst: 20, key: address, keys: 5000}
 observe: on
 exempt: [/ping]
 deadline: {default: 2s, header: X-Deadline-Ms}
@@ -43,6 +49,7 @@ access_log: /tmp/access.log
 reject:
   status: 429
   body: "busy\n"
+  retry_after: 2-9
 drain_timeout: 5s
 )");
   EXPECT_EQ(describe_faults("f", file.faults), "");
@@ -50,7 +57,7 @@ drain_timeout: 5s
   EXPECT_EQ(config.listen->address, "0.0.0.0");
   EXPECT_EQ(config.admin->port, 8081);
   EXPECT_EQ(config.limit, 64u);
-  EXPECT_EQ(config.queue, "off");
+  EXPECT_EQ(config.queue, "30");
   EXPECT_EQ(config.wait, milliseconds(50));
   ASSERT_EQ(config.classes.size(), 2u);
   EXPECT_EQ(config.classes[1].name, "batch");
@@ -64,6 +71,21 @@ drain_timeout: 5s
   EXPECT_EQ(config.workers, 3u);
   EXPECT_EQ(config.reject_status, 429u);
   EXPECT_EQ(config.reject_body, "busy\n");
+  EXPECT_EQ(config.retry_after, "2-9");
+  EXPECT_EQ(config.order, "fifo");
+  ASSERT_EQ(config.guarantees.size(), 1u);
+  EXPECT_EQ(config.guarantees[0].name, "batch");
+  EXPECT_EQ(config.guarantees[0].percent, 10u);
+  EXPECT_EQ(config.weight_header, "X-Weight");
+  EXPECT_EQ(config.heavy, 30u);
+  EXPECT_EQ(config.tenants, 500u);
+  EXPECT_EQ(config.tenant_key.header, "X-Tenant");
+  EXPECT_EQ(config.quota->text(), "600r/m");
+  EXPECT_EQ(config.quota->period(), std::chrono::minutes(1));
+  EXPECT_EQ(config.quota_burst, 20u);
+  EXPECT_EQ(config.quota_key.header, "");
+  EXPECT_EQ(config.quota_keys, 5000u);
+  EXPECT_THAT(place_contradictions(file), IsEmpty());
 }
 
 TEST(ConfigFile, SaysWhereAndWhatIsAllowed) {
@@ -134,6 +156,24 @@ TEST(ConfigFile, ClassesAsMaps) {
   EXPECT_THAT(faults_of("version: 1\nclasses: [{name: a, share: 500%}]\n"),
               HasSubstr("value 'a:500%'"));
   EXPECT_THAT(faults_of("version: 1\nclasses: [{name: [a]}]\n"), HasSubstr("{name: NAME"));
+}
+
+TEST(ConfigFile, GuaranteesAsMapsAndLists) {
+  for (const char* text : {"{a: 5%, b: 7%}", "[a:5%, b:7%]"}) {
+    const auto file =
+        read_config_text(std::string("version: 1\nclasses: [a, b]\nguarantees: ") + text + "\n");
+    EXPECT_EQ(describe_faults("f", file.faults), "");
+    ASSERT_EQ(file.config.guarantees.size(), 2u) << text;
+    EXPECT_EQ(file.config.guarantees[1].percent, 7u);
+  }
+  EXPECT_EQ(faults_of("version: 1\nguarantees: {a: 5%,\n b: 7}\n").substr(0, 47),
+            "f.yaml:3:2: key 'guarantees': value 'b:7': allo");
+  EXPECT_THAT(faults_of("version: 1\nguarantees: {a: [5%]}\n"),
+              HasSubstr("f.yaml:2:14: key 'guarantees': allowed is off or names"));
+  EXPECT_THAT(faults_of("version: 1\nguarantees: [{a: 5%}]\n"),
+              HasSubstr("f.yaml:2:14: key 'guarantees': allowed is"));
+  EXPECT_THAT(faults_of("version: 1\nquota: 5r/s\n"),
+              HasSubstr("key 'quota': allowed is a map of rate, burst, key, keys"));
 }
 
 TEST(ConfigFile, EmptyListsAreEmpty) {

@@ -49,6 +49,25 @@ const std::map<std::string_view, Samples>& samples() {
       {"queue", {{"auto", "off", "1", "60000"}, {"0", "60001", "on", "many"}}},
       {"wait", {{"1ms", "100ms", "1.5s", "1h"}, {"0", "100", "1.5ms", "2h", "-1s", "500us"}}},
       {"classes", {{"critical", "a.b-c_d", "batch:80%"}, {"a:0%", "a:101%", "a:80", "a:", ":5%"}}},
+      {"order", {{"adaptive", "fifo", "lifo"}, {"", "off", "FIFO", "random"}}},
+      {"guarantees",
+       {{"critical:1%", "a.b-c_d:90%"}, {"a", "a:", "a:0%", "a:91%", "a:5", ":5%", "a/b:5%", "%"}}},
+      {"weight_header", {{"off", "X-Weight"}, {"Host", "X:Y"}}},
+      {"heavy", {{"1%", "100%"}, {"0%", "101%", "50", "%", "off"}}},
+      {"tenants.number", {{"off", "1", "100000"}, {"0", "100001", "-1", "many"}}},
+      {"tenants.key",
+       {{"address", "header X-Tenant", "header Authorization", "header a_b"},
+        {"", "off", "header", "header ", "header X Y", "header  X", "header X:Y", "X-Tenant",
+         "header $x", "header " + std::string(65, 'a')}}},
+      {"quota.rate",
+       {{"off", "100r/s", "600r/m", "1000000r/h"},
+        {"100", "100/s", "0r/s", "1000001r/h", "1.5r/s", "100r/d", "100r/", "r/s", "1r/ss"}}},
+      {"quota.burst", {{"1", "1000000"}, {"0", "1000001", "off"}}},
+      {"quota.key", {{"address", "header X-Api-Key"}, {"header", "key X", "header X;Y"}}},
+      {"quota.keys", {{"1", "1000000"}, {"0", "1000001", "off"}}},
+      {"reject.retry_after",
+       {{"1-32", "5-5", "1-3600"},
+        {"5", "0-5", "5-4", "1-3601", "1-2-3", "1s-2s", "-5", "5-", "-"}}},
       {"default_class", {{"off", "critical"}, {"a/b", std::string(32, 'a')}}},
       {"observe", {{"on", "off", "true", "false"}, {"yes", "1", "ON"}}},
       {"exempt",
@@ -163,6 +182,13 @@ TEST(ConfigKeys, DefaultsAreAllowed) {
   EXPECT_EQ(config.reject_status, 503u);
   EXPECT_EQ(config.reject_body, "overloaded\n");
   EXPECT_EQ(config.drain_timeout, seconds(30));
+  EXPECT_EQ(config.order, "adaptive");
+  EXPECT_THAT(config.guarantees, IsEmpty());
+  EXPECT_EQ(config.heavy, 50u);
+  EXPECT_EQ(config.tenants, 0u);
+  EXPECT_EQ(config.tenant_key.header, "");
+  EXPECT_FALSE(config.quota);
+  EXPECT_EQ(config.retry_after, "1-32");
   EXPECT_FALSE(config.limit);
   EXPECT_FALSE(config.upstream);
   EXPECT_FALSE(config.admin);
@@ -300,6 +326,64 @@ TEST(Contradictions, Classes) {
   EXPECT_THAT(first_contradiction(config), HasSubstr("9 classes: allowed are up to 8"));
 }
 
+TEST(Contradictions, Guarantees) {
+  Config config = valid_config();
+  config.guarantees = {{"Sheddable", 10}, {"critical", 80}};
+  EXPECT_EQ(first_contradiction(config), "");
+  config.guarantees = {{"batch", 10}};
+  EXPECT_EQ(first_contradiction(config),
+            "guarantees: class 'batch': allowed is one of critical_plus, critical, "
+            "sheddable_plus, sheddable");
+  config.classes = {{"api", 0}, {"batch", 0}};
+  EXPECT_EQ(first_contradiction(config), "");
+  config.guarantees = {{"batch", 10}, {"BATCH", 10}};
+  EXPECT_EQ(first_contradiction(config), "guarantees: class 'BATCH' is there twice");
+  config.guarantees = {{"api", 50}, {"batch", 41}};
+  EXPECT_EQ(first_contradiction(config), "guarantees: guarantees of 91.0% in all: allowed are 90%");
+  config.guarantees = {{"batch", 41}};
+  config.queue = "off";
+  EXPECT_THAT(first_contradiction(config), HasSubstr("guarantees: class 'batch' is guaranteed"));
+}
+
+TEST(Contradictions, TenantsShareAQueueInTurns) {
+  Config config = valid_config();
+  config.tenants = 100;
+  EXPECT_EQ(first_contradiction(config), "");
+  config.order = "lifo";
+  EXPECT_THAT(first_contradiction(config), HasSubstr("order: lifo with tenants: allowed are"));
+  config.order = "fifo";
+  config.queue = "off";
+  EXPECT_THAT(first_contradiction(config), HasSubstr("tenants.number: tenants share a queue"));
+}
+
+TEST(Contradictions, AQuotaThatTheGateDoesNotTake) {
+  Config config = valid_config();
+  config.quota = parse_quota_rate("100000r/s");
+  EXPECT_EQ(first_contradiction(config), "");
+  config.quota = parse_quota_rate("100001r/s");
+  EXPECT_THAT(first_contradiction(config), HasSubstr("quota.rate: a quota of one request each"));
+  config.quota = parse_quota_rate("1r/h");
+  config.quota_burst = 73;
+  EXPECT_THAT(first_contradiction(config), HasSubstr("quota.rate: a burst of 73 at this rate"));
+}
+
+TEST(Contradictions, WhatWouldDoNothingByItself) {
+  const std::pair<const char*, const char*> alone[] = {{"heavy", "30%"},
+                                                       {"tenants.key", "header X-Tenant"},
+                                                       {"quota.burst", "5"},
+                                                       {"quota.key", "header X-Api-Key"},
+                                                       {"quota.keys", "500"}};
+  for (const auto& [name, value] : alone) {
+    Config config = valid_config();
+    ASSERT_FALSE(give(config, *find_config_key(name), Values{value}));
+    EXPECT_THAT(first_contradiction(config), HasSubstr(std::string(name) + ": needs "));
+    config.weight_header = "X-Weight";
+    config.tenants = 10;
+    config.quota = QuotaRate{10, 's'};
+    EXPECT_EQ(first_contradiction(config), "") << name;
+  }
+}
+
 // As nginx, which refuses to start, and the gate, which finds them so.
 TEST(Contradictions, ClassesAreComparedInAnyCase) {
   Config config = valid_config();
@@ -319,6 +403,12 @@ TEST(Contradictions, OneHeaderForTwo) {
   }
   config.class_header.clear();
   EXPECT_EQ(first_contradiction(config), "");
+  config.weight_header = "x-DEADLINE-ms";
+  EXPECT_EQ(first_contradiction(config), "");
+  config.deadline_header = "X-Deadline-Ms";
+  EXPECT_THAT(first_contradiction(config),
+              HasSubstr("weight_header: 'x-DEADLINE-ms' is the deadline.header"));
+  config.weight_header.clear();
   config.deadline_header.clear();
   EXPECT_EQ(first_contradiction(config), "");
 }

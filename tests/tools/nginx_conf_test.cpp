@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "config_policy.h"
+#include "loadline/gate.h"
+
 namespace loadline::tools {
 namespace {
 
@@ -243,6 +246,66 @@ TEST(NginxConf, ClassesTrustAndRejection) {
   EXPECT_THAT(statements, Contains(Words{"127.0.0.0/8", "1"}).Times(1));
   EXPECT_THAT(statements, Contains(Words{"loadline_reject_status", "429"}));
   EXPECT_THAT(statements, Contains(Words{"loadline_body", config.reject_body, config.reject_type}));
+}
+
+TEST(NginxConf, RulesOfTheGate) {
+  Config config = config_for("9000");
+  config.order = "fifo";
+  config.guarantees = {{"sheddable", 10}, {"critical", 20}};
+  config.retry_after = "2-9";
+  config.weight_header = "X-Weight";
+  config.heavy = 30;
+  const auto statements = statements_of(config);
+  EXPECT_THAT(statements,
+              Contains(Words{"loadline_gate", "service:8m", "limit=64", "queue=auto", "wait=100ms",
+                             "order=fifo", "guarantee=sheddable:10%,critical:20%", "heavy=30%",
+                             "retry_after=2-9"}));
+  EXPECT_THAT(statements, Contains(Words{"loadline", "service", "weight=$http_x_weight"}));
+}
+
+TEST(NginxConf, TenantsAndQuotaByAddress) {
+  Config config = config_for("9000");
+  config.tenants = 500;
+  config.quota = QuotaRate{600, 'm'};
+  config.quota_burst = 20;
+  const auto statements = statements_of(config);
+  EXPECT_THAT(statements,
+              Contains(Words{"loadline_gate", "service:10m", "limit=64", "queue=auto", "wait=100ms",
+                             "tenants=500", "quota=600r/m", "quota_burst=20", "quota_keys=10000"}));
+  EXPECT_THAT(statements,
+              Contains(Words{"loadline", "service", "tenant=$remote_addr", "quota=$remote_addr"}));
+}
+
+// Who leaves the header out is not free of the quota, and cannot be taken for another.
+TEST(NginxConf, TenantsAndQuotaByHeader) {
+  Config config = config_for("9000");
+  config.tenants = 500;
+  config.tenant_key.header = "X-Tenant";
+  config.quota = QuotaRate{10, 's'};
+  config.quota_key.header = "Authorization";
+  const auto statements = statements_of(config);
+  EXPECT_THAT(statements,
+              Contains(Words{"loadline", "service", "tenant=$tenant", "quota=$quota_key"}));
+  EXPECT_THAT(statements, Contains(Words{"map", "$http_x_tenant", "$tenant", "{"}));
+  EXPECT_THAT(statements, Contains(Words{"map", "$http_authorization", "$quota_key", "{"}));
+  EXPECT_THAT(statements, Contains(Words{"default", "header $http_authorization"}));
+  EXPECT_THAT(statements, Contains(Words{"", "$remote_addr"}).Times(2));
+}
+
+// Or a reload with a longer queue would need another one.
+TEST(NginxConf, TheZoneHoldsTheTablesAndTheLongestQueue) {
+  Config config = config_for("9000");
+  config.tenants = kMaxTenants;
+  config.quota = QuotaRate{10, 's'};
+  config.quota_keys = kMaxQuotaKeys;
+  const Capacity longest{kMaxParticipants, Capacity::kSpareTickets + kMaxQueue};
+  const std::size_t needed = Gate::bytes_for(longest.for_tables(policy_of(config)));
+  EXPECT_GT(zone_mebibytes(config) << 20, needed + needed / 64);
+  EXPECT_LT(zone_mebibytes(config) << 20, needed * 2);
+  config.queue = "5";
+  const auto same = zone_mebibytes(config);
+  config.queue = "60000";
+  EXPECT_EQ(zone_mebibytes(config), same);
 }
 
 TEST(NginxConf, AdminAndMetricsAreThereOnlyWhenAsked) {

@@ -1,0 +1,81 @@
+#include "config_policy.h"
+
+#include "loadline/gate.h"
+
+namespace loadline::tools {
+namespace {
+
+QueueSize queue_of(const Config& config) {
+  if (config.queue == "auto") {
+    return QueueSize::sized_by_budget();
+  }
+  return config.queue == "off"
+             ? QueueSize::none()
+             : QueueSize::at_most(parse_count(config.queue, 1, kMaxQueue).value());
+}
+
+Discipline discipline_of(const Config& config) {
+  if (config.order == "fifo") {
+    return Discipline::fifo;
+  }
+  return config.order == "lifo" ? Discipline::lifo : Discipline::adaptive;
+}
+
+std::uint16_t per_mille(std::uint32_t percent) {
+  return static_cast<std::uint16_t>(percent * 10);
+}
+
+ClassPolicy* find_in_any_case(Policy& policy, std::string_view name) {
+  for (std::uint32_t i = 0; i < policy.class_count; ++i) {
+    if (lower_case(policy.classes[i].name_view()) == lower_case(name)) {
+      return &policy.classes[i];
+    }
+  }
+  return nullptr;
+}
+
+QuotaPolicy quota_of(const Config& config) {
+  QuotaPolicy quota;
+  if (config.quota) {
+    quota.requests = config.quota->requests;
+    quota.per = Duration::seconds(config.quota->period().count());
+    quota.burst = config.quota_burst;
+    quota.keys = config.quota_keys;
+  }
+  return quota;
+}
+
+}  // namespace
+
+Policy policy_of(const Config& config) {
+  Policy policy;
+  policy.limit = config.limit.value_or(1);
+  policy.queue = queue_of(config);
+  policy.discipline = discipline_of(config);
+  policy.wait_budget = Duration::millis(config.wait.count());
+  for (const ClassSetting& setting : config.classes) {
+    add_class(policy, setting.name, per_mille(setting.percent));
+  }
+  fill_defaults(policy);
+  for (const ClassSetting& guarantee : config.guarantees) {
+    if (ClassPolicy* const found = find_in_any_case(policy, guarantee.name)) {
+      found->guarantee = per_mille(guarantee.percent);
+    }
+  }
+  policy.heavy_share = per_mille(config.heavy);
+  policy.tenants = config.tenants;
+  policy.quota = quota_of(config);
+  return policy;
+}
+
+std::size_t zone_mebibytes(const Config& config) {
+  constexpr std::size_t kMebibyte = 1 << 20;
+  // Twice what the longest queue takes: for nginx's own bookkeeping, and for what is to come.
+  constexpr std::size_t kWithoutTables = 8;
+  constexpr Capacity kLongest{kMaxParticipants, Capacity::kSpareTickets + kMaxQueue};
+  const std::size_t tables =
+      Gate::bytes_for(kLongest.for_tables(policy_of(config))) - Gate::bytes_for(kLongest);
+  return kWithoutTables + (tables + kMebibyte - 1) / kMebibyte;
+}
+
+}  // namespace loadline::tools
