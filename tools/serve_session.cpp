@@ -229,10 +229,9 @@ void Session::handle_stream() {
   const bool events = request_->query("events") == "on";
   stream_ = std::make_unique<Stream>(Stream{boost::asio::steady_timer{socket_.get_executor()},
                                             *interval, 0, *chunks, chunked, events});
-  output_ = fmt::format("HTTP/1.1 200 OK\r\nContent-Type: {}\r\n{}{}\r\n",
-                        events ? "text/event-stream" : kText,
-                        chunked ? "Transfer-Encoding: chunked\r\n" : "",
-                        keep_alive_ ? "" : "Connection: close\r\n");
+  output_ = fmt::format(
+      "HTTP/1.1 200 OK\r\nContent-Type: {}\r\n{}{}\r\n", events ? "text/event-stream" : kText,
+      chunked ? "Transfer-Encoding: chunked\r\n" : "", keep_alive_ ? "" : "Connection: close\r\n");
   stream_->timer.expires_at(Clock::now());
   stream_next();
 }

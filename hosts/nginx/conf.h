@@ -146,7 +146,7 @@ struct LocationConf {
   ngx_flag_t lower_retries = NGX_CONF_UNSET;
   ngx_flag_t rewrite = NGX_CONF_UNSET;
 
-  off_t read_body = NGX_CONF_UNSET;             // of at most so many bytes, before the permit is taken
+  off_t read_body = NGX_CONF_UNSET;  // of at most so many bytes, before the permit is taken
   ngx_msec_t stream_after = NGX_CONF_UNSET_MSEC;  // 0: never
   ngx_msec_t lease = NGX_CONF_UNSET_MSEC;         // 0: for ever
 

@@ -98,9 +98,8 @@ char* set_exempt(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
   }
   location.exempt_set = true;
   if (view(arguments(cf)[1]) == "off") {
-    return cf->args->nelts == 2
-               ? NGX_CONF_OK
-               : refuse(cf, "\"off\" must stand alone in \"loadline_exempt\"");
+    return cf->args->nelts == 2 ? NGX_CONF_OK
+                                : refuse(cf, "\"off\" must stand alone in \"loadline_exempt\"");
   }
   ngx_command_t slot = *command;
   slot.offset = offsetof(LocationConf, exempt);
@@ -120,10 +119,11 @@ char* set_read_body(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
   }
   location.read_body = ngx_parse_offset(&text);
   if (location.read_body == NGX_ERROR || location.read_body == 0) {
-    return refuse(cf,
-                  "invalid size \"%V\" in \"loadline_read_body\": must be on, off or a size from 1, "
-                  "as in 64k",
-                  &text);
+    return refuse(
+        cf,
+        "invalid size \"%V\" in \"loadline_read_body\": must be on, off or a size from 1, "
+        "as in 64k",
+        &text);
   }
   return NGX_CONF_OK;
 }
@@ -307,8 +307,7 @@ char* merge_location_conf(ngx_conf_t* cf, void* parent, void* child) noexcept {
     return kError;
   }
   ngx_conf_merge_value(conf.observe, previous.observe, 0);
-  ngx_conf_merge_uint_value(conf.phase, previous.phase,
-                            static_cast<ngx_uint_t>(Phase::preaccess));
+  ngx_conf_merge_uint_value(conf.phase, previous.phase, static_cast<ngx_uint_t>(Phase::preaccess));
   ngx_conf_merge_uint_value(conf.release_at, previous.release_at,
                             static_cast<ngx_uint_t>(ReleaseAt::last));
   ngx_conf_merge_ptr_value(conf.bypass, previous.bypass, nullptr);

@@ -334,6 +334,18 @@ char* read_exempt(ngx_conf_t* cf, ngx_str_t value, HostedGate& hosted) noexcept 
   return NGX_CONF_OK;
 }
 
+char* read_streams(ngx_conf_t* cf, ngx_str_t value, HostedGate& hosted) noexcept {
+  constexpr std::uint32_t kMostStreams = 1'000'000;
+  const auto streams = parse_whole(view(value), 0, kMostStreams);
+  if (!streams) {
+    return refuse(
+        cf, "invalid streams \"%V\" in \"loadline_gate\": must be a whole number from 0 to %uD",
+        &value, kMostStreams);
+  }
+  hosted.streams = *streams;
+  return NGX_CONF_OK;
+}
+
 char* read_retry_after(ngx_conf_t* cf, ngx_str_t value, HostedGate& hosted) noexcept {
   const auto range = parse_range(view(value), kMaxRetryAfter);
   if (!range) {
@@ -369,6 +381,7 @@ constexpr Parameter kParameters[] = {
     {"quota_burst=", read_quota_burst},
     {"quota_keys=", read_quota_keys},
     {"exempt=", read_exempt},
+    {"streams=", read_streams},
     {"retry_after=", read_retry_after},
 };
 

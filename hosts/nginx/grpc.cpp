@@ -20,8 +20,8 @@ std::string_view status_of(Reason reason) noexcept {
 
 }  // namespace
 
-// "application/grpc", alone or with a format after "+" or a parameter after ";"; grpc-web is another
-// protocol.
+// "application/grpc", alone or with a format after "+" or a parameter after ";"; grpc-web is
+// another protocol.
 bool is_grpc(const ngx_http_request_t* r) noexcept {
   if (r->headers_in.content_type == nullptr) {
     return false;

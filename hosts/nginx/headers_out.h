@@ -8,7 +8,8 @@
 namespace loadline::ngx {
 
 // Neither text is copied. False without memory.
-inline bool add_header(ngx_http_request_t* r, std::string_view key, const ngx_str_t& value) noexcept {
+inline bool add_header(ngx_http_request_t* r, std::string_view key,
+                       const ngx_str_t& value) noexcept {
   auto* header = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
   if (header == nullptr) {
     return false;

@@ -53,7 +53,8 @@ char* read_parameter(ngx_conf_t* cf, const ngx_str_t& argument, Ask& ask) noexce
 
 bool is_asked(const ngx_array_t& asks, const HostedGate* gate) noexcept {
   const auto* first = static_cast<const Ask*>(asks.elts);
-  return std::any_of(first, first + asks.nelts, [gate](const Ask& ask) { return ask.gate == gate; });
+  return std::any_of(first, first + asks.nelts,
+                     [gate](const Ask& ask) { return ask.gate == gate; });
 }
 
 char* add_ask(ngx_conf_t* cf, LocationConf& conf, const ngx_str_t& name, Ask*& ask) noexcept {
@@ -191,8 +192,8 @@ char* set_loadline(ngx_conf_t* cf, ngx_command_t*, void* data) noexcept {
   return NGX_CONF_OK;
 }
 
-// In one order everywhere, that in which the file first names them: who holds a permit of one and waits
-// at the next never waits for who does the reverse.
+// In one order everywhere, that in which the file first names them: who holds a permit of one and
+// waits at the next never waits for who does the reverse.
 char* settle_asks(ngx_conf_t* cf, LocationConf& conf) noexcept {
   if (conf.asks == nullptr) {
     return NGX_CONF_OK;

@@ -1,6 +1,7 @@
 // The state of all gates in the text format of Prometheus. All samples of a metric stand together,
 // as the format wants it, so each metric is one walk over the gates.
 #include "pages.h"
+#include "streams.h"
 #include "zone.h"
 
 namespace loadline::ngx {
@@ -193,6 +194,17 @@ class Page {
     per_gate("loadline_corruptions_total", "counter",
              "Entries of the gate's memory that could not be right and were left alone.",
              [](const Snapshot& s) { return s.corruptions; });
+    head("loadline_streams_open", "gauge", "Connections that stay open, beside the limit.");
+    for (const HostedGate* hosted : gates_) {
+      out_ << "loadline_streams_open{gate=\"" << view(hosted->name) << "\"} "
+           << std::uint64_t{open_streams(*hosted)} << "\n";
+    }
+    per_zone(
+        "loadline_streams_refused_total", "Times that the pool of streams had no place.",
+        [](const ZoneHead& z) -> const auto& { return z.streams_refused; });
+    per_zone(
+        "loadline_leases_expired_total", "Permits that were not given back in time.",
+        [](const ZoneHead& z) -> const auto& { return z.leases_expired; });
     per_zone(
         "loadline_faults_total", "Requests that passed ungated for a fault of Loadline's own.",
         [](const ZoneHead& z) -> const auto& { return z.faults; });

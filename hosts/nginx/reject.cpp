@@ -17,8 +17,8 @@ void give_up_unsent_body(ngx_http_request_t* r) noexcept {
   r->expect_tested = 1;  // and no "100 Continue" before it
 }
 
-// RateLimit fields (draft-ietf-httpapi-ratelimit-headers-10): the quota, that nothing is left of it,
-// and when there will be.
+// RateLimit fields (draft-ietf-httpapi-ratelimit-headers-10): the quota, that nothing is left of
+// it, and when there will be.
 bool add_quota_headers(const RequestState& state) noexcept {
   ngx_http_request_t* r = state.request;
   const QuotaPolicy& quota = state.hosted->policy.quota;
@@ -47,7 +47,8 @@ ngx_uint_t status_of(const RequestState& state, const LocationConf& conf) noexce
   if (is_deadline(state.reason)) {
     return NGX_HTTP_GATEWAY_TIME_OUT;
   }
-  return state.reason == Reason::quota ? ngx_uint_t{NGX_HTTP_TOO_MANY_REQUESTS} : conf.reject_status;
+  return state.reason == Reason::quota ? ngx_uint_t{NGX_HTTP_TOO_MANY_REQUESTS}
+                                       : conf.reject_status;
 }
 
 // Header and body. As ngx_http_finalize_request takes it.
@@ -78,8 +79,7 @@ ngx_int_t reject(RequestState& state, const LocationConf& conf) noexcept {
   if (ngx_http_discard_request_body(r) != NGX_OK) {
     r->keepalive = 0;
   }
-  ngx_http_finalize_request(r,
-                            is_grpc(r) ? send_grpc_rejection(state) : send(state, conf, status));
+  ngx_http_finalize_request(r, is_grpc(r) ? send_grpc_rejection(state) : send(state, conf, status));
   return NGX_DONE;
 }
 

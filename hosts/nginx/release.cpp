@@ -46,8 +46,8 @@ ngx_int_t on_header(ngx_http_request_t* r) noexcept {
       r->upstream->buffering = 0;  // an event that waits until a buffer is full comes too late
     }
   } else if (r->headers_out.status < NGX_HTTP_OK) {
-    // Any other 1xx (103 Early Hints) is taken by nginx 1.22 for the answer itself, with a body that
-    // never ends. Its length says nothing about service times.
+    // Any other 1xx (103 Early Hints) is taken by nginx 1.22 for the answer itself, with a body
+    // that never ends. Its length says nothing about service times.
     release(*state, Outcome::ignored);
   } else if (state->release_at == ReleaseAt::header) {
     release(*state, outcome_of(r));

@@ -12,8 +12,8 @@ RequestState* context(ngx_http_request_t* r) noexcept {
   return static_cast<RequestState*>(ngx_http_get_module_ctx(r, ngx_http_loadline_module));
 }
 
-// A response without a body never passes the body filters, so its end is seen only here; and here is
-// the end where the configuration wants it.
+// A response without a body never passes the body filters, so its end is seen only here; and here
+// is the end where the configuration wants it.
 Outcome outcome_at_cleanup(const RequestState& state) noexcept {
   const ngx_http_request_t* r = state.request;
   const bool over = r->header_only || state.release_at == ReleaseAt::end;

@@ -1,6 +1,7 @@
 // The state of all gates as JSON. Names hold no character that would need escaping
 // (gate_directive.cpp sees to that).
 #include "pages.h"
+#include "streams.h"
 #include "zone.h"
 
 namespace loadline::ngx {
@@ -122,7 +123,11 @@ void write_gate(Text& out, const HostedGate& hosted) noexcept {
   } else {
     out << ",\"mode\":\"failed\"";
   }
-  out << ",\"faults\":" << shared.faults.load(std::memory_order_relaxed)
+  out << ",\"streams\":{\"limit\":" << std::uint64_t{hosted.streams}
+      << ",\"open\":" << std::uint64_t{open_streams(hosted)}
+      << ",\"refused\":" << shared.streams_refused.load(std::memory_order_relaxed)
+      << "},\"leases_expired\":" << shared.leases_expired.load(std::memory_order_relaxed)
+      << ",\"faults\":" << shared.faults.load(std::memory_order_relaxed)
       << ",\"malformed_headers\":" << shared.malformed_headers.load(std::memory_order_relaxed)
       << "}";
 }

@@ -1,6 +1,6 @@
 // Connections that stay open: WebSockets, event streams, long polls. They take no capacity while
-// nothing happens, and would soon hold every slot; so they leave the limit once they have turned out
-// to be such, and take a place in a pool of their own.
+// nothing happens, and would soon hold every slot; so they leave the limit once they have turned
+// out to be such, and take a place in a pool of their own.
 #pragma once
 
 #include "request.h"

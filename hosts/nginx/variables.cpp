@@ -155,16 +155,11 @@ struct Variable {
 };
 
 constexpr Variable kVariables[] = {
-    {"loadline_status", get_status},
-    {"loadline_reason", get_reason},
-    {"loadline_wait", get_wait},
-    {"loadline_class", get_class},
-    {"loadline_gate", get_gate},
-    {"loadline_retry_after", get_retry_after},
-    {"loadline_preflight", get_preflight},
-    {"loadline_limit", get_limit},
-    {"loadline_inflight", get_in_flight},
-    {"loadline_deadline_left", get_deadline_left},
+    {"loadline_status", get_status},       {"loadline_reason", get_reason},
+    {"loadline_wait", get_wait},           {"loadline_class", get_class},
+    {"loadline_gate", get_gate},           {"loadline_retry_after", get_retry_after},
+    {"loadline_preflight", get_preflight}, {"loadline_limit", get_limit},
+    {"loadline_inflight", get_in_flight},  {"loadline_deadline_left", get_deadline_left},
 };
 
 }  // namespace

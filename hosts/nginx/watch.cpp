@@ -27,19 +27,21 @@ void take_back(RequestState& state) noexcept {
     ZoneHead& shared = *pass.hosted->shared;
     shared.leases_expired.fetch_add(1, std::memory_order_relaxed);
     if (is_due(shared.next_lease_line, monotonic_now(), kBetweenLines)) {
-      ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
-                    "loadline_gate \"%V\": a permit was not given back within its lease and has been "
-                    "taken back; its request goes on uncounted",
-                    &pass.hosted->name);
+      ngx_log_error(
+          NGX_LOG_WARN, r->connection->log, 0,
+          "loadline_gate \"%V\": a permit was not given back within its lease and has been "
+          "taken back; its request goes on uncounted",
+          &pass.hosted->name);
     }
   }
   release(state, Outcome::ignored);
 }
 
 void arm(Watch& watch, ngx_msec_t gone) noexcept {
-  const ngx_msec_t next = watch.stream_after != 0 && (watch.lease == 0 || watch.stream_after < watch.lease)
-                              ? watch.stream_after
-                              : watch.lease;
+  const ngx_msec_t next =
+      watch.stream_after != 0 && (watch.lease == 0 || watch.stream_after < watch.lease)
+          ? watch.stream_after
+          : watch.lease;
   if (next != 0) {
     ngx_add_timer(&watch.event, next > gone ? next - gone : 1);
   }

@@ -20,9 +20,9 @@ struct ZoneHead {
   // Streams that are open, by seat. Each number has one writer, and begins anew with the seat: what
   // a dead worker had open is closed.
   std::atomic<std::uint32_t> streams[kMaxParticipants];
-  std::atomic<std::int64_t> next_lease_line;     // Instant from which a lost lease may be logged
-  std::atomic<std::int64_t> next_fault_line;     // Instant from which a fault may be logged again
-  std::atomic<std::int64_t> next_summary;        // Instant; who moves it writes the summary line
+  std::atomic<std::int64_t> next_lease_line;  // Instant from which a lost lease may be logged
+  std::atomic<std::int64_t> next_fault_line;  // Instant from which a fault may be logged again
+  std::atomic<std::int64_t> next_summary;     // Instant; who moves it writes the summary line
   // As the last summary saw them, by class and reason. Written by who moved next_summary.
   std::atomic<std::uint64_t> summed_offered;
   std::atomic<std::uint64_t> summed_rejected[kMaxClasses][kReasons];

@@ -212,8 +212,8 @@ template <class Sync>
 
 template <class Sync>
 Reason BasicGate<Sync>::preview(const Request& request, Instant now) const noexcept {
-  if (request.importance >= published().class_count.load(std::memory_order_relaxed) || request.exempt ||
-      request.observe || admits_all()) {
+  if (request.importance >= published().class_count.load(std::memory_order_relaxed) ||
+      request.exempt || request.observe || admits_all()) {
     return Reason::none;
   }
   return judge(request, charge(request), load_word(), now, false).reason;

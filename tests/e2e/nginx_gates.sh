@@ -24,7 +24,6 @@ EOC
 gate_state() { get /status | jq -r ".gates[] | select(.name == \"$1\") | $2"; }
 gate_is() { [ "$(gate_state "$1" "$2")" = "$3" ]; }
 by_class() { gate_state "$1" ".classes[] | select(.name == \"sheddable\") | $2"; }
-by_class_is() { [ "$(by_class "$1" "$2")" = "$3" ]; }
 
 it "takes a place in each, and gives both back"
 begin "/reports/sleep?ms=1500"
@@ -43,6 +42,7 @@ wait_until "both are free" gate_is all .in_flight 0
 
 it "gives the first back where the second says no"
 begin "/reports/sleep?ms=8000"
+wait_until "it runs" gate_is reports .in_flight 1
 begin "/reports/"
 begin "/reports/"
 wait_until "it is full" gate_is reports .waiting 2

@@ -57,13 +57,13 @@ equal "exempt" "200 200" "$(code '/exempt/?free=1') $(code /exempt/ -H 'X-Probe:
 equal "only where said" 503 "$(code /exempt/)"
 begin "/exempt/sleep?free=1&ms=1500"
 begin "/exempt/sleep?free=1&ms=1500"
-wait_until "the pool is full" state_is .exempt_in_flight 2
+wait_until "the pool is full" state_is .exempt.in_flight 2
 equal "the next is judged as any other" 503 "$(code '/exempt/?free=1')"
 equal "the limit is not touched" 1 "$(state .in_flight)"
 
 it "lets a browser ask whether it may ask"
 preflight=(-X OPTIONS -H 'Origin: https://a.example' -H 'Access-Control-Request-Method: PUT')
-wait_until "the pool is free" state_is .exempt_in_flight 0
+wait_until "the pool is free" state_is .exempt.in_flight 0
 equal "preflight" 200 "$(code / "${preflight[@]}")"
 equal "the request after it is judged by itself" 503 "$(code / -X PUT -H 'Origin: https://a.example')"
 equal "an OPTIONS that is none" 503 "$(code / -X OPTIONS -H 'Origin: https://a.example')"
