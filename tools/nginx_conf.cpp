@@ -336,6 +336,9 @@ std::string proxying(const Config& config) {
         keepalive_timeout 620s;  # longer than the load balancers in front, which reuse connections
         keepalive_requests 100000;
         proxy_http_version 1.1;
+        # A short body is here before it takes a place at the service; a longer one is streamed.
+        loadline_read_body 1m;
+        client_body_buffer_size 64k;
         proxy_request_buffering off;
         proxy_headers_hash_bucket_size 128;
         proxy_set_header Host $passed_host;

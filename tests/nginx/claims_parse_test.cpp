@@ -159,5 +159,75 @@ TEST(BelievedTime, WithoutAValidClaimItIsItsOwn) {
               Optional(Duration::seconds(2)));
 }
 
+TEST(Weight, IsAWholeNumberInItsRange) {
+  EXPECT_EQ(parse_weight("1"), 1U);
+  EXPECT_EQ(parse_weight("1000000"), 1'000'000U);
+  for (const char* wrong : {"", "0", "-1", "1000001", "1.5", " 1", "1 ", "0x1", "99999999999"}) {
+    EXPECT_EQ(parse_weight(wrong), std::nullopt) << wrong;
+  }
+}
+
+// Envoy counts from one, gRPC counts those before, and the AWS SDKs have a list of fields.
+TEST(Attempt, IsCountedFromOneWhoeverCounts) {
+  EXPECT_EQ(parse_attempt_count("1"), 1U);
+  EXPECT_EQ(parse_attempt_count("3"), 3U);
+  EXPECT_EQ(parse_previous_attempts("0"), 1U);
+  EXPECT_EQ(parse_previous_attempts("2"), 3U);
+  EXPECT_EQ(parse_sdk_attempt("attempt=2"), 2U);
+  EXPECT_EQ(parse_sdk_attempt("ttl=20250101T000000Z; attempt=2; max=3"), 2U);
+  EXPECT_EQ(parse_sdk_attempt("max=9;attempt=4"), 4U);
+}
+
+TEST(Attempt, IsIgnoredWhereMalformed) {
+  for (const char* wrong : {"", "0", "-1", "abc", "1.0", " 2", "9999999999"}) {
+    EXPECT_EQ(parse_attempt_count(wrong), std::nullopt) << wrong;
+  }
+  for (const char* wrong : {"", "-1", "abc", "9999999999"}) {
+    EXPECT_EQ(parse_previous_attempts(wrong), std::nullopt) << wrong;
+  }
+  for (const char* wrong :
+       {"", "attempt", "attempt=", "attempt=0", "attempt=x", "max=3", ";;", "attempt =2"}) {
+    EXPECT_EQ(parse_sdk_attempt(wrong), std::nullopt) << wrong;
+  }
+}
+
+TEST(HeaderClaims, TakeARequestForARetryIfAnyHeaderSaysSo) {
+  HeaderClaims claims;
+  EXPECT_FALSE(claims.retry());
+  claims.see_attempt(1);
+  EXPECT_FALSE(claims.retry());
+  claims.see_attempt(2);
+  claims.see_attempt(1);
+  EXPECT_TRUE(claims.retry());
+  EXPECT_EQ(claims.malformed(), 0U);
+  claims.see_attempt(std::nullopt);
+  EXPECT_EQ(claims.malformed(), 1U);
+}
+
+TEST(HeaderClaims, HaveATenantOnlyWhereAllValuesAgree) {
+  HeaderClaims one;
+  one.see_tenant("a");
+  one.see_tenant("a");
+  EXPECT_EQ(one.tenant(), "a");
+  EXPECT_EQ(one.malformed(), 0U);
+
+  HeaderClaims two;
+  two.see_tenant("a");
+  two.see_tenant("b");
+  two.see_tenant("a");
+  EXPECT_EQ(two.tenant(), "");
+  EXPECT_EQ(two.malformed(), 2U);
+
+  HeaderClaims none;
+  none.see_tenant("");
+  EXPECT_EQ(none.tenant(), "");
+  EXPECT_EQ(none.malformed(), 1U);
+}
+
+TEST(RetriedClass, IsOneLowerUnlessThereIsNone) {
+  EXPECT_EQ(retried_class(0, kPolicy), 1);
+  EXPECT_EQ(retried_class(kPolicy.class_count - 1, kPolicy), kPolicy.class_count - 1);
+}
+
 }  // namespace
 }  // namespace loadline::ngx
