@@ -175,6 +175,8 @@ std::vector<Figure> module_figures() {
   return {goal("nginx_rejection", "module_reject", "return_503", 1.05),
           goal("haproxy_rejection", "module_reject", "haproxy_return", 0.9),
           goal("nginx_proxied", "module_proxy", "plain_proxy", 1.05),
+          goal("nginx_rejection_everything", "module_reject_everything", "return_503", 1.1),
+          goal("nginx_proxied_everything", "module_proxy_everything", "plain_proxy", 1.07),
           comparison("haproxy_rejection_64_callers", "module_reject_64", "haproxy_return_64"),
           // What nginx itself comes to beside HAProxy: no module of nginx's gets far below it.
           comparison("nginx_return_to_haproxy", "return_503", "haproxy_return"),

@@ -64,6 +64,33 @@ Variant rejecting(const Surroundings& around, std::string name) {
           .body = kOverloaded};
 }
 
+// All that a gate can be told, and all that a request can be asked as.
+const std::string kEverythingInHttp =
+    "  map $http_x_plan $standing { default critical; gold critical_plus; }\n"
+    "  map $uri $work { default 1; ~^/report 20; }\n";
+const std::string kEverythingAtTheGate =
+    " wait=50ms order=adaptive guarantee=sheddable:5% heavy=40% tenants=1000 groups=free:5"
+    " quota=100000r/s quota_burst=1000000 exempt=8 streams=1000 retry_after=1-32";
+const std::string kEverythingAsked =
+    "      loadline bench class=$standing deadline=5s weight=$work tenant=$http_x_api_key"
+    " quota=$remote_addr;\n"
+    "      loadline_trusted 10.0.0.0/8 192.168.0.0/16;\n"
+    "      loadline_deadline_header X-Time-Left-Ms;\n"
+    "      loadline_tenant_header X-Tenant;\n"
+    "      loadline_exempt $loadline_preflight $http_x_probe;\n"
+    "      loadline_bypass $http_x_internal;\n"
+    "      loadline_lease 60s;\n"
+    "      loadline_stream_after 30s;\n";
+
+Variant rejecting_with_everything(const Surroundings& around, std::string name) {
+  Variant variant = rejecting(around, std::move(name));
+  variant.http = kEverythingInHttp + "  loadline_gate bench:4m limit=1 queue=1" +
+                 kEverythingAtTheGate + ";\n";
+  variant.answer = kEverythingAsked + "      " +
+                   fmt::format("proxy_pass http://127.0.0.1:{};\n", around.blackhole_port);
+  return variant;
+}
+
 Variant plain_proxy(const Surroundings& around, std::string name) {
   return {.name = std::move(name),
           .http = keepalive_upstream(around),
@@ -77,6 +104,15 @@ Variant admitting_proxy(const Surroundings& around, std::string name) {
   variant.main = load_module(around);
   variant.http += "  loadline_gate bench:1m limit=1000;\n";
   variant.answer = "      loadline bench;\n" + variant.answer;
+  return variant;
+}
+
+Variant admitting_proxy_with_everything(const Surroundings& around, std::string name) {
+  Variant variant = plain_proxy(around, std::move(name));
+  variant.main = load_module(around);
+  variant.http += kEverythingInHttp + "  loadline_gate bench:4m limit=1000 queue=1000" +
+                  kEverythingAtTheGate + ";\n";
+  variant.answer = kEverythingAsked + variant.answer;
   return variant;
 }
 
@@ -127,6 +163,8 @@ std::vector<Variant> make_variants(const Surroundings& around) {
           plain_proxy(around, "plain_proxy"),
           switched_off(around),
           empty_gif("no_module"),
+          rejecting_with_everything(around, "module_reject_everything"),
+          admitting_proxy_with_everything(around, "module_proxy_everything"),
           with_few_callers(rejecting(around, "module_reject")),
           with_few_callers(haproxy_returning_503()),
           returning_503("return_503_again"),
