@@ -28,7 +28,7 @@ change_to() {
 
 file "order: lifo
 reject: {retry_after: 7-9}"
-start_sidecar --config "$work/sidecar.yaml"
+start_sidecar --config "$work/sidecar.yaml" --workers 1
 
 it "serves in the order of the file, and draws Retry-After from its range"
 equal "order" lifo "$(gate .order)"
@@ -46,7 +46,9 @@ it "takes up guarantees at a reload, and counts on"
 admitted=$(gate '.classes | map(.admitted) | add')
 equal "admitted" 21 "$admitted"
 change_to "guarantees: {sheddable: 30%, sheddable_plus: 5%}"
-equal "guarantees" "[0,0,5,30]" "$(gate '.classes | map(.guarantee_percent) | tojson')"
+# What is asked just now may still be answered by a worker of before, with the rules that it knows.
+wait_until "the new guarantees are told" gate_is '.classes | map(.guarantee_percent) | tojson' "[0,0,5,30]"
+wait_until "the old worker is gone" gate_is .workers 1
 equal "order" adaptive "$(gate .order)"
 equal "admitted" 21 "$(gate '.classes | map(.admitted) | add')"
 
