@@ -34,18 +34,17 @@ std::optional<Duration> period_of(std::string_view unit) noexcept {
 
 std::optional<std::uint32_t> parse_whole(std::string_view text, std::uint32_t low,
                                          std::uint32_t high) noexcept {
-  constexpr std::size_t kMostDigits = 10;
-  if (text.empty() || text.size() > kMostDigits) {
-    return std::nullopt;
-  }
   std::uint64_t number = 0;
   for (const char digit : text) {
     if (digit < '0' || digit > '9') {
       return std::nullopt;
     }
     number = number * 10 + static_cast<std::uint64_t>(digit - '0');
+    if (number > high) {
+      return std::nullopt;
+    }
   }
-  if (number < low || number > high) {
+  if (text.empty() || number < low) {
     return std::nullopt;
   }
   return static_cast<std::uint32_t>(number);

@@ -7,6 +7,7 @@
 #include "fuzz.h"
 #include "load_text.h"
 #include "net_http.h"
+#include "nginx/rules_parse.h"
 #include "nginx_conf.h"
 #include "text.h"
 
@@ -35,6 +36,10 @@ void check_numbers(std::string_view text) {
     FUZZ_EXPECT(*count >= 3 && *count <= 70'000);
     FUZZ_EXPECT(parse_count(std::to_string(*count), 3, 70'000) == count);
   }
+  // What the command takes is handed to nginx, which must take it too.
+  FUZZ_EXPECT(parse_quota_rate(text).has_value() == ngx::parse_rate(text).has_value());
+  FUZZ_EXPECT(is_seconds_range(text, 3600) == ngx::parse_range(text, 3600).has_value());
+  FUZZ_EXPECT(parse_count(text, 1, 60'000) == ngx::parse_whole(text, 1, 60'000));
   if (const auto rate = parse_quota_rate(text)) {
     FUZZ_EXPECT(rate->requests >= 1 && rate->requests <= 1'000'000);
     FUZZ_EXPECT(parse_quota_rate(rate->text())->text() == rate->text());
