@@ -6,12 +6,19 @@
 namespace loadline::threads {
 namespace {
 
-template <class... Values>
-PolicyError refuse(const char* field, const char* format, Values... values) noexcept {
+PolicyError refuse(const char* field, const char* text) noexcept {
+  PolicyError error;
+  error.field = field;
+  std::snprintf(error.text.data(), error.text.size(), "%s", text);
+  return error;
+}
+
+template <class First, class... Others>
+PolicyError refuse(const char* field, const char* format, First first, Others... others) noexcept {
   PolicyError error;
   error.field = field;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg): bounded, and the text is a plain array.
-  std::snprintf(error.text.data(), error.text.size(), format, values...);
+  std::snprintf(error.text.data(), error.text.size(), format, first, others...);
   return error;
 }
 

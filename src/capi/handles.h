@@ -31,10 +31,16 @@ struct loadline_permit {
 
 namespace loadline::capi {
 
-template <class... Values>
-void say(char* error, std::size_t size, const char* format, Values... values) noexcept {
+inline void say(char* error, std::size_t size, const char* text) noexcept {
   if (error != nullptr && size != 0) {
-    std::snprintf(error, size, format, values...);
+    std::snprintf(error, size, "%s", text);
+  }
+}
+
+template <class First, class... Others>
+void say(char* error, std::size_t size, const char* format, First first, Others... others) noexcept {
+  if (error != nullptr && size != 0) {
+    std::snprintf(error, size, format, first, others...);
   }
 }
 
