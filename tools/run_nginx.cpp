@@ -39,11 +39,9 @@ std::vector<std::string> nginx_places() {
   return places;
 }
 
-std::vector<std::string> module_places() {
+std::string own_path() {
   std::error_code ignored;
-  const fs::path command = fs::read_symlink("/proc/self/exe", ignored);
-  return {(command.parent_path().parent_path() / "modules" / kModuleFile).string(),
-          fmt::format("/usr/lib/nginx/modules/{}", kModuleFile)};
+  return fs::read_symlink("/proc/self/exe", ignored).string();
 }
 
 // The first line that tells of an error, without nginx's prefix and its place in our file.
@@ -90,6 +88,19 @@ std::string find_nginx(const std::string& given) {
       "or give its path to --nginx");
 }
 
+std::vector<std::string> module_places(const std::string& command) {
+  const fs::path prefix = fs::path(command).parent_path().parent_path();
+  std::vector<std::string> places;
+  for (const fs::path& folder :
+       {prefix / "modules", prefix / "lib/nginx/modules", fs::path("/usr/lib/nginx/modules")}) {
+    const std::string place = (folder / kModuleFile).string();
+    if (std::find(places.begin(), places.end(), place) == places.end()) {
+      places.push_back(place);
+    }
+  }
+  return places;
+}
+
 std::string find_module(const std::string& given) {
   std::error_code ignored;
   if (!given.empty()) {
@@ -99,16 +110,16 @@ std::string find_module(const std::string& given) {
     }
     return fs::absolute(given).lexically_normal().string();
   }
-  const auto places = module_places();
+  const auto places = module_places(own_path());
   for (const std::string& place : places) {
     if (fs::is_regular_file(place, ignored)) {
       return place;
     }
   }
   throw std::runtime_error(
-      fmt::format("the nginx module is not here (looked for {}): build or install it, or give its "
-                  "path to --module",
-                  fmt::join(places, " and ")));
+      fmt::format("the nginx module is not here (looked for {}): build it, install the package "
+                  "libnginx-mod-http-loadline, or give its path to --module",
+                  fmt::join(places, ", ")));
 }
 
 std::optional<std::string> test_nginx(const std::string& nginx, const std::string& folder,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace loadline::tools {
 
@@ -11,9 +12,13 @@ namespace loadline::tools {
 // std::runtime_error, in a line that says what to do, when it is not there.
 std::string find_nginx(const std::string& given);
 
-// `given` if it is not empty, else ../modules beside this command, else /usr/lib/nginx/modules.
-// Throws likewise.
+// `given` if it is not empty, else the first of the places below where there is one. Throws
+// likewise.
 std::string find_module(const std::string& given);
+
+// Where a command at this path looks for the module: where the build leaves it, where `cmake
+// --install` and the package of the same prefix put it, and where Debian's nginx has its modules.
+std::vector<std::string> module_places(const std::string& command);
 
 // Has nginx read `configuration`. Nothing if it is fine, else one line on what is wrong and what to
 // do. `folder` is nginx's prefix.

@@ -136,6 +136,21 @@ TEST(FindNginx, SaysWhatIsMissing) {
   EXPECT_THROW(find_module("/nonexistent/module.so"), std::runtime_error);
 }
 
+TEST(FindModule, WhereTheBuildTheInstallationAndThePackagePutIt) {
+  constexpr const char* kDebian = "/usr/lib/nginx/modules/ngx_http_loadline_module.so";
+  EXPECT_THAT(module_places("/src/build/bin/loadline"),
+              ElementsAre("/src/build/modules/ngx_http_loadline_module.so",
+                          "/src/build/lib/nginx/modules/ngx_http_loadline_module.so", kDebian));
+  EXPECT_THAT(module_places("/usr/bin/loadline"),
+              ElementsAre("/usr/modules/ngx_http_loadline_module.so", kDebian));
+}
+
+TEST(FindModule, TakesWhatItFindsThere) {
+  const TestFolder folder;
+  const std::string given = folder.write("m.so", "");
+  EXPECT_EQ(find_module(given), given);
+}
+
 TEST(Machine, ProcessorsOfAQuota) {
   EXPECT_EQ(processors_of_quota("max 100000\n"), std::nullopt);
   EXPECT_EQ(processors_of_quota(""), std::nullopt);
