@@ -9,7 +9,7 @@ free_port
 # conf RULES [LIMIT]
 conf() {
   cat <<EOC
-  loadline_gate api:1m limit=${2:-1} queue=20 wait=8s $1;
+  loadline_gate api:1m limit=${2:-1} queue=20 wait=1m $1;
   server {
     listen 127.0.0.1:$port;
     loadline_trusted 127.0.0.1;
@@ -20,22 +20,30 @@ conf() {
 EOC
 }
 
-# Has each of the arguments (CLASS or CLASS:NAME) wait behind a request that runs, one after the
-# other, and prints them in the order in which they were served.
+# Holds the only slot for as long as its caller stays; $holder is that caller.
+hold_slot() {
+  curl -s -o /dev/null "http://127.0.0.1:$port/sleep?ms=30000&who=holder" &
+  holder=$!
+  started_pids+=("$holder")
+  wait_until "the slot is taken" state_is .in_flight 1
+}
+
+# Has each of the arguments (CLASS:NAME) wait for the slot, one after the other, and prints them in
+# the order in which they were served.
 served() {
   local each waiting=0
   : >"$work/access.log"
   : >"$work/codes"
-  begin "/sleep?ms=2000&who=first"
-  wait_until "the slot is taken" state_is .in_flight 1
+  hold_slot
   for each in "$@"; do
     begin "/sleep?ms=20&who=$each" -H "X-Request-Criticality: ${each%:*}"
     waiting=$((waiting + 1))
     wait_until "it waits" state_is .waiting "$waiting"
   done
-  wait_until "all have ended" codes_are_in $((waiting + 1))
-  equal "served" $((waiting + 1)) "$(count_codes 200)"
-  sed -n 's/.*who=\([a-z_:0-9]*\)$/\1/p' "$work/access.log" | grep -v first | tr '\n' ' '
+  kill "$holder"
+  wait_until "all have ended" codes_are_in "$waiting"
+  equal "served" "$waiting" "$(count_codes 200)"
+  sed -n 's/.*who=\([a-z_:0-9]*\)$/\1/p' "$work/access.log" | grep -v holder | tr '\n' ' '
 }
 
 # change_to RULES [LIMIT]: reloads with them, and returns when only workers that know them are left.
@@ -72,13 +80,13 @@ equal "of the first seven, sheddable in $order" 3 "$(cut -d' ' -f1-7 <<<"$order"
 it "draws Retry-After from its range"
 change_to "retry_after=7-9"
 equal "said" "[7,9]" "$(state '.retry_after | tojson')"
-begin "/sleep?ms=3000"
-wait_until "the slot is taken" state_is .in_flight 1
+hold_slot
 for _ in $(seq 20); do begin "/sleep?ms=1"; done
 wait_until "the queue is full" state_is .waiting 20
 for _ in $(seq 12); do get / -o /dev/null -D - | tr -d '\r' | sed -n 's/^Retry-After: //p'; done >"$work/drawn"
 equal "drawn" 12 "$(grep -c '^[789]$' "$work/drawn")"
-equal "values" "7 8 9" "$(sort -u "$work/drawn" | tr '\n' ' ' | sed 's/ $//')"
+at_least "values" 2 "$(sort -u "$work/drawn" | wc -l)"
+kill "$holder"
 wait_until "all have ended" state_is '| .in_flight + .waiting' 0
 
 # ---- Reload --------------------------------------------------------------------------------------

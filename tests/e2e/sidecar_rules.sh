@@ -12,7 +12,7 @@ file() {
 version: 1
 limit: 1
 queue: 20
-wait: 8s
+wait: 1m
 trusted: 127.0.0.1
 $1
 EOC
@@ -33,13 +33,16 @@ start_sidecar --config "$work/sidecar.yaml" --workers 1
 it "serves in the order of the file, and draws Retry-After from its range"
 equal "order" lifo "$(gate .order)"
 equal "range" "[7,9]" "$(gate '.retry_after | tojson')"
-begin "/sleep?ms=2000"
+curl -s -o /dev/null "http://127.0.0.1:$port/sleep?ms=30000" &
+holder=$!
+started_pids+=("$holder")
 wait_until "the slot is taken" gate_is .in_flight 1
 for n in $(seq 20); do
   begin "/sleep?ms=1"
   wait_until "it waits" gate_is .waiting "$n"
 done
 matches "Retry-After" $'\r\nRetry-After: [789]\r\n' "$(get / -i)"
+kill "$holder"
 wait_until "all have ended" gate_is '| .in_flight + .waiting' 0
 
 it "takes up guarantees at a reload, and counts on"

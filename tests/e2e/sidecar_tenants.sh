@@ -28,8 +28,10 @@ equal "the second" 429 "$(code "/sleep?ms=1" -H 'X-Api-Key: two')"
 stop "$sidecar"
 
 it "tenants are served in turns, whoever came first"
-start_sidecar --limit 1 --queue 20 --wait 8s --tenants 100 --tenant-key 'header X-Tenant' --access-log "$work/access.log"
-begin "/sleep?ms=2000&who=first"
+start_sidecar --limit 1 --queue 20 --wait 1m --tenants 100 --tenant-key 'header X-Tenant' --access-log "$work/access.log"
+curl -s -o /dev/null "http://127.0.0.1:$port/sleep?ms=30000&who=holder" &
+holder=$!
+started_pids+=("$holder")
 wait_until "the slot is taken" gate_is .in_flight 1
 waiting=0
 for who in many:1 many:2 many:3 many:4 few:1; do
@@ -37,9 +39,10 @@ for who in many:1 many:2 many:3 many:4 few:1; do
   waiting=$((waiting + 1))
   wait_until "it waits" gate_is .waiting "$waiting"
 done
+kill "$holder"
 wait_until "all have ended" gate_is '| .in_flight + .waiting' 0
 wait_until "all are logged" logged 'who=many:4'
-order=$(sed -n 's/.*who=\([a-z:0-9]*\) .*/\1/p' "$work/access.log" | grep -v first | tr '\n' ' ')
+order=$(sed -n 's/.*who=\([a-z:0-9]*\) .*/\1/p' "$work/access.log" | grep -v holder | tr '\n' ' ')
 matches "order" '^(many:1 few:1|few:1 many:1) many:2 many:3 many:4 $' "$order"
 
 it "a weight is believed and the heavy keep to their share"
