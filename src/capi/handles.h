@@ -38,7 +38,8 @@ inline void say(char* error, std::size_t size, const char* text) noexcept {
 }
 
 template <class First, class... Others>
-void say(char* error, std::size_t size, const char* format, First first, Others... others) noexcept {
+void say(char* error, std::size_t size, const char* format, First first,
+         Others... others) noexcept {
   if (error != nullptr && size != 0) {
     std::snprintf(error, size, format, first, others...);
   }
