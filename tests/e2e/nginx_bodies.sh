@@ -71,7 +71,7 @@ begin "/sleep?ms=9000"
 begin "/sleep?ms=9000"
 wait_until "the limit is reached" state_is .in_flight 2
 received=$(service_count received)
-rejected=$(class_state critical .rejected.limit)
+rejected=$(class_state critical '.rejected.limit // 0')
 
 it "turns a body away by its header, and the caller sees it"
 seen=0
