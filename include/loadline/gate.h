@@ -208,6 +208,7 @@ class BasicGate {
                                               std::uint32_t cost) const noexcept;
   [[nodiscard, gnu::always_inline]] bool newest_first(std::uint32_t importance) const noexcept;
   [[nodiscard]] bool is_off() const noexcept;
+  [[nodiscard]] std::uint32_t above_limit(Word word) const noexcept;
   [[nodiscard, gnu::always_inline]] bool draining() const noexcept;
   [[nodiscard, gnu::always_inline]] Judgement judge(const Request& request, std::uint32_t cost,
                                                     Word word, Instant now,
@@ -236,6 +237,8 @@ class BasicGate {
   static void refuse_offer(Offer& answer, Told told) noexcept;
   [[nodiscard, gnu::always_inline]] bool passes_unjudged(const Request& request) const noexcept;
   Told look(Participant who, const Request& request, Instant now) noexcept;
+  [[gnu::always_inline]] Told look_at(Slot& mine, const Request& request, std::uint32_t cost,
+                                      Word word, Instant now) noexcept;
   Offer offer_slowly(Participant who, const Request& request, Verdict verdict,
                      Instant now) noexcept;
   Offer offer_exempt(Slot& mine, const Request& request, Instant now) noexcept;
@@ -282,11 +285,15 @@ class BasicGate {
   std::uint64_t quota_time(Instant now) noexcept;
   Told over_quota(Slot& mine, const Request& request, Duration wait) noexcept;
 
-  // Order (src/gate/order.h): with the mutex held, but for note_standing.
+  // Order (src/gate/order.h): with the mutex held, but for turns_order.
   void begin_standing(std::uint32_t importance, Instant now) noexcept;
   void end_standing(std::uint32_t importance) noexcept;
-  [[gnu::always_inline]] bool note_standing(std::uint32_t importance, Instant now) noexcept;
-  void serve_newest_first(std::uint32_t importance, Instant since) noexcept;
+  [[nodiscard, gnu::always_inline]] bool stands(std::uint32_t importance,
+                                                Instant now) const noexcept;
+  [[nodiscard, gnu::always_inline]] bool turns_order(const Judgement& judgement,
+                                                     std::uint32_t importance,
+                                                     Instant now) const noexcept;
+  void note_standing(std::uint32_t importance, Instant now) noexcept;
   [[nodiscard]] Discipline discipline() const noexcept;
   [[nodiscard]] bool comes_before(std::uint32_t one, std::uint32_t other) const noexcept;
   [[nodiscard]] std::uint32_t choose(std::uint32_t one, std::uint32_t other, bool earlier) noexcept;

@@ -140,6 +140,11 @@ template <class Sync>
   return ((queues | queues >> kMaxClasses) & kAllClasses & ~((2U << importance) - 1)) != 0;
 }
 
+template <class Sync>
+std::uint32_t BasicGate<Sync>::above_limit(Word word) const noexcept {
+  return word.in_flight() - std::min(word.in_flight(), limit());
+}
+
 // Observing, what is in flight above the limit is who would be waiting: it plays the queue.
 template <class Sync>
 [[gnu::always_inline]] inline typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge(
@@ -159,10 +164,9 @@ template <class Sync>
   if (!request.may_wait || room == 0) {
     return {.verdict = Verdict::reject, .reason = Reason::limit};
   }
-  const std::uint32_t top = limit();
-  const std::uint32_t above = word.in_flight() > top ? word.in_flight() - top : 0;
-  const std::uint32_t waiting = observing ? above : word.waiting();
-  const Judgement wait = judge_wait(request, observing ? above : ahead_of(request.importance), now);
+  const std::uint32_t waiting = observing ? above_limit(word) : word.waiting();
+  const Judgement wait =
+      judge_wait(request, observing ? waiting : ahead_of(request.importance), now);
   if (wait.verdict == Verdict::reject || waiting < room) {
     return wait;
   }

@@ -29,11 +29,17 @@ typename BasicGate<Sync>::Told BasicGate<Sync>::look(Participant who, const Requ
   if (const Duration wait = charge_quota(request, now); wait.ns != 0) {
     return over_quota(mine, request, wait);
   }
-  const Judgement judgement = judge(request, charge(request), load_word(), now, false);
+  return look_at(mine, request, charge(request), load_word(), now);
+}
+
+template <class Sync>
+[[gnu::always_inline]] inline typename BasicGate<Sync>::Told BasicGate<Sync>::look_at(
+    Slot& mine, const Request& request, std::uint32_t cost, Word word, Instant now) noexcept {
+  const Judgement judgement = judge(request, cost, word, now, false);
   if (judgement.verdict != Verdict::reject) {
     return {.verdict = judgement.verdict};
   }
-  if (judgement.for_queue && note_standing(request.importance, now)) {
+  if (turns_order(judgement, request.importance, now)) {
     return {.verdict = Verdict::wait};  // no more than a reason to go where dispatches are made
   }
   return turned_away(mine, request, judgement, now);
@@ -52,12 +58,11 @@ Offer BasicGate<Sync>::offer_slowly(Participant who, const Request& request, Ver
   const std::uint32_t cost = charge(request);
   while (verdict == Verdict::admit && cost == 1) {
     const Word word = load_word();
-    const Judgement judgement = judge(request, cost, word, now, false);
-    const bool turns = judgement.for_queue && note_standing(request.importance, now);
-    if (judgement.verdict == Verdict::reject && !turns) {
-      return rejection(turned_away(mine, request, judgement, now));
+    const Told told = look_at(mine, request, cost, word, now);
+    if (told.verdict == Verdict::reject) {
+      return rejection(told);
     }
-    verdict = turns ? Verdict::wait : judgement.verdict;
+    verdict = told.verdict;
     if (verdict == Verdict::admit && replace_word(mine, word, word.with_in_flight_added(1), 1)) {
       return started(mine, request, 1, now);
     }
@@ -182,7 +187,8 @@ Offer BasicGate<Sync>::offer_locked(Participant who, const Request& request, std
   return answer;
 }
 
-// One attempt. False if what it was judged by has changed meanwhile: the word, or who waits.
+// One attempt. False if what it was judged by has changed meanwhile: the word, who waits, or in
+// which order.
 template <class Sync>
 bool BasicGate<Sync>::offer_in_section(Participant who, const Request& request, std::uint32_t cost,
                                        Instant now, Offer& answer) noexcept {
@@ -204,8 +210,9 @@ bool BasicGate<Sync>::offer_in_section(Participant who, const Request& request, 
     }
     judgement = {.verdict = Verdict::reject, .reason = no, .for_queue = true};
   }
-  if (judgement.for_queue) {
+  if (turns_order(judgement, request.importance, now)) {
     note_standing(request.importance, now);
+    return false;
   }
   refuse_offer(answer, turned_away(mine, request, judgement, now));
   return true;

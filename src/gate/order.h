@@ -1,5 +1,5 @@
 // In which order those who wait are served, and who gives way: disciplines, guarantees,
-// displacement. With the mutex held, but for note_standing.
+// displacement. With the mutex held, but for turns_order.
 #pragma once
 
 #include "judge.h"
@@ -28,36 +28,37 @@ void BasicGate<Sync>::begin_standing(std::uint32_t importance, Instant now) noex
 template <class Sync>
 void BasicGate<Sync>::end_standing(std::uint32_t importance) noexcept {
   published().occupied_since[importance].store(Instant::never().ns, std::memory_order_relaxed);
-  // Not looked at before: whoever sets the bit after this exchange sees the queue empty.
-  if (discipline() == Discipline::adaptive && !has_tenants()) {
-    published().newest_first.fetch_and(~(1U << importance), std::memory_order_acq_rel);
+  const std::uint32_t mask = published().newest_first.load(std::memory_order_relaxed);
+  if ((mask >> importance & 1) != 0) {
+    published().newest_first.store(mask & ~(1U << importance), std::memory_order_relaxed);
   }
 }
 
-// Called when someone is refused for the queue's sake. A refusal beside a queue that has not
-// emptied for kStanding is overload and not a burst; age alone would take a healthy, busy queue for
-// one. True if the order has turned by this: then somebody else is next, who may fit where the one
-// before did not, and a dispatch is due.
+// Asked when someone is refused for the queue's sake. A refusal beside a queue that has not emptied
+// for kStanding is overload and not a burst; age alone would take a healthy, busy queue for one.
 template <class Sync>
-[[gnu::always_inline]] inline bool BasicGate<Sync>::note_standing(std::uint32_t importance,
-                                                                  Instant now) noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::stands(std::uint32_t importance,
+                                                           Instant now) const noexcept {
   const Instant since{published().occupied_since[importance].load(std::memory_order_relaxed)};
-  const bool turns = now - kStanding > since && !newest_first(importance);
-  if (turns) {
-    serve_newest_first(importance, since);
-  }
-  return turns;
+  return now - kStanding > since;
 }
 
+// Would a refusal turn the order? That is for a section to do. Who is refused may then be next, and
+// so wait after all; and somebody else may fit where the one before did not.
 template <class Sync>
-[[gnu::noinline]] void BasicGate<Sync>::serve_newest_first(std::uint32_t importance,
-                                                           Instant since) noexcept {
-  const auto bit = 1U << importance;
-  auto& mask = published().newest_first;
-  mask.fetch_or(bit, std::memory_order_acq_rel);
-  // Without the mutex: the queue that stood may have emptied meanwhile, and a new one begun.
-  if (published().occupied_since[importance].load(std::memory_order_relaxed) != since.ns) {
-    mask.fetch_and(~bit, std::memory_order_relaxed);
+[[gnu::always_inline]] inline bool BasicGate<Sync>::turns_order(const Judgement& judgement,
+                                                                std::uint32_t importance,
+                                                                Instant now) const noexcept {
+  return judgement.for_queue && stands(importance, now) && !newest_first(importance);
+}
+
+// Someone is refused for the queue's sake.
+template <class Sync>
+void BasicGate<Sync>::note_standing(std::uint32_t importance, Instant now) noexcept {
+  if (stands(importance, now) && !newest_first(importance)) {
+    published().newest_first.store(
+        published().newest_first.load(std::memory_order_relaxed) | 1U << importance,
+        std::memory_order_relaxed);
   }
 }
 

@@ -49,8 +49,7 @@ plant(displaced_is_not_told displacement src/gate/offer.h
       [[Signals untold;
     const Reason no = no_place_for(request, cost > 1, full, now, untold);]])
 plant(turning_without_dispatch standing_queue_turns src/gate/offer.h
-      [[return {.verdict = Verdict::wait};  // no more than]]
-      [[return turned_away(mine, request, judgement, now);  // no more than]])
+      [[more = dispatch(section.now(), answer.signals);]] [[more = false;]])
 plant(reconfiguring_without_dispatch reconfigure src/gate/lifecycle.h
       [[    take_up(policy);
   }
@@ -110,11 +109,12 @@ plant(lifo_takes_the_oldest newest_first src/gate/order.h
       [[  const bool newest = newest_first(importance);]] [[  const bool newest = false;]])
 plant(displaced_is_the_next displacement_of_the_newest src/gate/order.h
       [[  return newest_first(importance) ? choose(]] [[  return !newest_first(importance) ? choose(]])
-plant(queue_found_standing_without_a_second_look standing_queue src/gate/order.h
-      [[.load(std::memory_order_relaxed) != since.ns) {]]
-      [[.load(std::memory_order_relaxed) == 0) {]])
+plant(order_turned_without_the_mutex standing_queue src/gate/offer.h
+      [[    return {.verdict = Verdict::wait};  // no more than a reason to go where dispatches are made]]
+      [[    note_standing(request.importance, now);
+    return {.verdict = Verdict::wait};]])
 plant(emptying_leaves_the_order standing_queue_of_two src/gate/order.h
-      [[published().newest_first.fetch_and(~(1U << importance), std::memory_order_acq_rel);]] [[]])
+      [[published().newest_first.store(mask & ~(1U << importance), std::memory_order_relaxed);]] [[]])
 plant(order_set_after_the_discipline death_while_turning_the_order src/gate/judge.h
       [[return discipline == Discipline::lifo ||
          (discipline == Discipline::adaptive &&

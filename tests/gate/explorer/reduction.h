@@ -256,7 +256,8 @@ class Reduction {
                                    "explorer: occupied_since without the mutex");
       case Cell::newest_first:
         check(adapts_ || !writes, "explorer: the order moves unannounced");
-        return adapts_ ? Weight::step : Weight::part;
+        return written_in_sections(adapts_, locked, writes,
+                                   "explorer: the order moves without the mutex");
       case Cell::round:
         return written_in_sections(true, locked, writes, "explorer: a round without the mutex");
       case Cell::occupied:
