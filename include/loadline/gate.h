@@ -185,6 +185,11 @@ class BasicGate {
     bool for_queue = false;             // with reject: who waits already is in the way
     Instant start_by{};                 // with wait
   };
+  // What a judgement has to look at. Where a caller knows, the compiler leaves out the rest.
+  struct Scope {
+    bool tenants;
+    bool observing = false;
+  };
   class Section;  // the mutex, held
 
   // The fast path (gate/fast_path.h).
@@ -212,14 +217,15 @@ class BasicGate {
   [[nodiscard, gnu::always_inline]] bool draining() const noexcept;
   [[nodiscard, gnu::always_inline]] Judgement judge(const Request& request, std::uint32_t cost,
                                                     Word word, Instant now,
-                                                    bool observing) const noexcept;
+                                                    Scope scope) const noexcept;
   [[nodiscard, gnu::always_inline]] Judgement judge_wait(const Request& request,
-                                                         std::uint32_t ahead,
-                                                         Instant now) const noexcept;
-  [[nodiscard, gnu::always_inline]] Reason doom(const Request& request, Instant now) const noexcept;
+                                                         std::uint32_t waiting, Instant now,
+                                                         Scope scope) const noexcept;
+  [[nodiscard, gnu::always_inline]] Reason doom(const Request& request, Instant now,
+                                                bool tenants) const noexcept;
   [[nodiscard, gnu::always_inline]] Duration known_service_mean(Instant now) const noexcept;
-  [[nodiscard, gnu::always_inline]] Duration expected_service(const Request& request,
-                                                              Instant now) const noexcept;
+  [[nodiscard, gnu::always_inline]] Duration expected_service(const Request& request, Instant now,
+                                                              bool tenants) const noexcept;
   [[nodiscard, gnu::always_inline]] std::uint32_t occupied_queues() const noexcept;
   [[nodiscard]] bool heavies_wait_at_or_above(std::uint32_t importance) const noexcept;
   [[nodiscard, gnu::always_inline]] bool someone_below(std::uint32_t importance) const noexcept;
@@ -237,8 +243,9 @@ class BasicGate {
   static void refuse_offer(Offer& answer, Told told) noexcept;
   [[nodiscard, gnu::always_inline]] bool passes_unjudged(const Request& request) const noexcept;
   Told look(Participant who, const Request& request, Instant now) noexcept;
+  Told look_closely(Participant who, const Request& request, Instant now) noexcept;
   [[gnu::always_inline]] Told look_at(Slot& mine, const Request& request, std::uint32_t cost,
-                                      Word word, Instant now) noexcept;
+                                      Word word, Instant now, Scope scope) noexcept;
   Offer offer_slowly(Participant who, const Request& request, Verdict verdict,
                      Instant now) noexcept;
   Offer offer_exempt(Slot& mine, const Request& request, Instant now) noexcept;

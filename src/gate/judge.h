@@ -85,9 +85,9 @@ template <class Sync>
 // it is the larger it is not believed, for it does not age, and might refuse a tenant for ever.
 template <class Sync>
 [[gnu::always_inline]] inline Duration BasicGate<Sync>::expected_service(
-    const Request& request, Instant now) const noexcept {
+    const Request& request, Instant now, bool tenants) const noexcept {
   const Duration mean = known_service_mean(now);
-  if (!has_tenants() || mean.ns == 0) {
+  if (!tenants || mean.ns == 0) {
     return mean;
   }
   const Duration own{static_cast<std::int64_t>(cost_of(request))};
@@ -96,16 +96,17 @@ template <class Sync>
 
 // Has the deadline passed, or is it nearer than the work takes?
 template <class Sync>
-[[gnu::always_inline]] inline Reason BasicGate<Sync>::doom(const Request& request,
-                                                           Instant now) const noexcept {
+[[gnu::always_inline]] inline Reason BasicGate<Sync>::doom(const Request& request, Instant now,
+                                                           bool tenants) const noexcept {
   if (request.deadline == Instant::never()) {
     return Reason::none;
   }
   if (request.deadline <= now) {
     return Reason::deadline_expired;
   }
-  return request.deadline - expected_service(request, now) < now ? Reason::deadline_unmeetable
-                                                                 : Reason::none;
+  return request.deadline - expected_service(request, now, tenants) < now
+             ? Reason::deadline_unmeetable
+             : Reason::none;
 }
 
 // Those who start before a newcomer: all who are more important, and of its own class those who are
@@ -149,11 +150,11 @@ std::uint32_t BasicGate<Sync>::above_limit(Word word) const noexcept {
 template <class Sync>
 [[gnu::always_inline]] inline typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge(
     const Request& request, std::uint32_t cost, Word word, Instant now,
-    bool observing) const noexcept {
+    Scope scope) const noexcept {
   if (draining()) {
     return {.verdict = Verdict::reject, .reason = Reason::draining};
   }
-  if (const Reason doomed = doom(request, now); doomed != Reason::none) {
+  if (const Reason doomed = doom(request, now, scope.tenants); doomed != Reason::none) {
     return {.verdict = Verdict::reject, .reason = doomed};
   }
   const bool someone_first = word.waits_at_or_above(request.importance);
@@ -164,29 +165,29 @@ template <class Sync>
   if (!request.may_wait || room == 0) {
     return {.verdict = Verdict::reject, .reason = Reason::limit};
   }
-  const std::uint32_t waiting = observing ? above_limit(word) : word.waiting();
-  const Judgement wait =
-      judge_wait(request, observing ? waiting : ahead_of(request.importance), now);
+  const std::uint32_t waiting = scope.observing ? above_limit(word) : word.waiting();
+  const Judgement wait = judge_wait(request, waiting, now, scope);
   if (wait.verdict == Verdict::reject || waiting < room) {
     return wait;
   }
-  if (!observing &&
-      (someone_below(request.importance) || (has_tenants() && may_displace_its_like(request)))) {
+  if (!scope.observing &&
+      (someone_below(request.importance) || (scope.tenants && may_displace_its_like(request)))) {
     return wait;
   }
   return {.verdict = Verdict::reject,
-          .reason = has_tenants() ? full_for(request) : Reason::queue_full,
+          .reason = scope.tenants ? full_for(request) : Reason::queue_full,
           .for_queue = true};
 }
 
-// When it must start, and whether it is likely to: with `ahead` of it, a slot comes free every
-// mean / limit. Not asked before kServicesToBelieve completions have been seen, nor of a tenant,
-// whose turn depends on how much of its own is waiting and not on who came first.
+// When it must start, and whether it is likely to: a slot comes free every mean / limit, for those
+// ahead of it first. Who would start in time after all who wait need not have them told apart. Not
+// asked before kServicesToBelieve completions have been seen, nor of a tenant, whose turn depends
+// on how much of its own is waiting and not on who came first.
 template <class Sync>
 [[gnu::always_inline]] inline typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge_wait(
-    const Request& request, std::uint32_t ahead, Instant now) const noexcept {
+    const Request& request, std::uint32_t waiting, Instant now, Scope scope) const noexcept {
   Duration budget{published().wait_budget_ns.load(std::memory_order_relaxed)};
-  const Duration mean = expected_service(request, now);
+  const Duration mean = expected_service(request, now, scope.tenants);
   Instant by_deadline = Instant::never();
   if (request.deadline != Instant::never()) {
     // Of what is left, a share: the rest is for the work. A smaller one where the newest start
@@ -201,12 +202,14 @@ template <class Sync>
       .verdict = Verdict::wait,
       .late_reason = deadline_first ? Reason::deadline_unmeetable : Reason::queue_timeout,
       .start_by = std::min(by_budget, by_deadline)};
-  if (mean.ns == 0 || has_tenants()) {
+  if (mean.ns == 0 || scope.tenants) {
     return wait;
   }
   const Duration drain{published().drain_ns.load(std::memory_order_relaxed)};
-  const Duration predicted = drain * (std::int64_t{ahead} + 1);
-  if (now + predicted > wait.start_by) {
+  const auto too_late = [&](std::uint32_t ahead) {
+    return now + drain * (std::int64_t{ahead} + 1) > wait.start_by;
+  };
+  if (too_late(waiting) && (scope.observing || too_late(ahead_of(request.importance)))) {
     wait.verdict = Verdict::reject;
     wait.for_queue = true;
     wait.reason = deadline_first ? Reason::deadline_unmeetable : Reason::wait_budget;

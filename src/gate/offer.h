@@ -19,30 +19,49 @@ template <class Sync>
 
 // Judges without the mutex, which is all that almost every rejection needs. Any other verdict is
 // for offer_slowly to carry out.
+//
+// Where there is no quota, tenant or weight to look at, the same words are compiled without them:
+// what may have to be called would cost every rejection the registers that it might spoil.
 template <class Sync>
 typename BasicGate<Sync>::Told BasicGate<Sync>::look(Participant who, const Request& request,
                                                      Instant now) noexcept {
   if (passes_unjudged(request)) {
     return {};
   }
+  if (request.quota == 0 && request.cost <= 1 && !has_tenants()) [[likely]] {
+    return look_at(slot(who), request, 1, load_word(), now, {.tenants = false});
+  }
+  return look_closely(who, request, now);
+}
+
+template <class Sync>
+[[gnu::noinline]] typename BasicGate<Sync>::Told BasicGate<Sync>::look_closely(
+    Participant who, const Request& request, Instant now) noexcept {
   Slot& mine = slot(who);
   if (const Duration wait = charge_quota(request, now); wait.ns != 0) {
     return over_quota(mine, request, wait);
   }
-  return look_at(mine, request, charge(request), load_word(), now);
+  const Told told =
+      look_at(mine, request, charge(request), load_word(), now, {.tenants = has_tenants()});
+  if (told.verdict == Verdict::reject) {
+    refund_quota(request, told.reason);
+  }
+  return told;
 }
 
+// A quota that was charged is not given back here.
 template <class Sync>
 [[gnu::always_inline]] inline typename BasicGate<Sync>::Told BasicGate<Sync>::look_at(
-    Slot& mine, const Request& request, std::uint32_t cost, Word word, Instant now) noexcept {
-  const Judgement judgement = judge(request, cost, word, now, false);
+    Slot& mine, const Request& request, std::uint32_t cost, Word word, Instant now,
+    Scope scope) noexcept {
+  const Judgement judgement = judge(request, cost, word, now, scope);
   if (judgement.verdict != Verdict::reject) {
     return {.verdict = judgement.verdict};
   }
   if (turns_order(judgement, request.importance, now)) {
     return {.verdict = Verdict::wait};  // no more than a reason to go where dispatches are made
   }
-  return turned_away(mine, request, judgement, now);
+  return rejected(mine, request.importance, judgement.reason, now);
 }
 
 template <class Sync>
@@ -58,8 +77,9 @@ Offer BasicGate<Sync>::offer_slowly(Participant who, const Request& request, Ver
   const std::uint32_t cost = charge(request);
   while (verdict == Verdict::admit && cost == 1) {
     const Word word = load_word();
-    const Told told = look_at(mine, request, cost, word, now);
+    const Told told = look_at(mine, request, 1, word, now, {.tenants = has_tenants()});
     if (told.verdict == Verdict::reject) {
+      refund_quota(request, told.reason);
       return rejection(told);
     }
     verdict = told.verdict;
@@ -148,7 +168,9 @@ Offer BasicGate<Sync>::offer_observed(Slot& mine, const Request& request, Instan
   const std::uint32_t cost = charge(request);
   while (true) {
     const Word word = load_word();
-    const Judgement judgement = off ? Judgement{} : judge(request, cost, word, now, true);
+    const Judgement judgement =
+        off ? Judgement{}
+            : judge(request, cost, word, now, {.tenants = has_tenants(), .observing = true});
     if (judgement.verdict == Verdict::reject) {
       refund_quota(request, judgement.reason);
       Offer answer = let_pass(mine, request, judgement.reason, now);
@@ -194,7 +216,7 @@ bool BasicGate<Sync>::offer_in_section(Participant who, const Request& request, 
                                        Instant now, Offer& answer) noexcept {
   Slot& mine = slot(who);
   const Word word = load_word();
-  Judgement judgement = judge(request, cost, word, now, false);
+  Judgement judgement = judge(request, cost, word, now, {.tenants = has_tenants()});
   if (judgement.verdict == Verdict::admit) {
     if (!replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
       return false;

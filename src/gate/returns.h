@@ -62,8 +62,7 @@ constexpr std::uint32_t return_stride(std::uint32_t span) noexcept {
 }
 
 // At first, or when the range has become smaller. The block may hold any range.
-[[gnu::noinline, gnu::cold]] inline std::uint32_t wrapped_place(std::uint32_t place,
-                                                                std::uint32_t span) noexcept {
+inline std::uint32_t wrapped_place(std::uint32_t place, std::uint32_t span) noexcept {
   return place % std::max(span, 1U);
 }
 

@@ -203,14 +203,16 @@ plant(quota_given_back_without_compare quota_given_back_by_two src/gate/quota.h
       [[    cell->store(next.bits, std::memory_order_relaxed);
     return;]])
 plant(quota_is_not_given_back quota_given_back src/gate/offer.h
-      [[  refund_quota(request, judgement.reason);
-  return rejected]]
-      [[  return rejected]])
+      [[    refund_quota(request, told.reason);
+  }
+  return told;]]
+      [[  }
+  return told;]])
 plant(exempt_is_never_given_back exempt src/gate/offer.h
       [[detail::add_alone(mine.exempt_held, ~0U);]] [[]])
 plant(seat_keeps_the_exempt exempt_leaves_its_seat src/gate/recovery.h
       [[gone.exempt_held.store(0, std::memory_order_relaxed);]] [[]])
 plant(draining_lets_in drain src/gate/judge.h
-      [[  if (draining()) {]] [[  if (draining() && observing) {]])
+      [[  if (draining()) {]] [[  if (draining() && scope.observing) {]])
 plant(wait_predicted_by_nobody predicted_wait src/gate/judge.h
       [[ahead += guarded().class_waiting[c].load(std::memory_order_relaxed);]] [[]])
