@@ -189,8 +189,8 @@ Offer BasicGate<Sync>::offer_observed(Slot& mine, const Request& request, Instan
 }
 
 template <class Sync>
-Offer BasicGate<Sync>::offer_locked(Participant who, const Request& request, std::uint32_t cost,
-                                    Instant now) noexcept {
+inline Offer BasicGate<Sync>::offer_locked(Participant who, const Request& request,
+                                           std::uint32_t cost, Instant now) noexcept {
   Offer answer;
   bool more = false;
   {
@@ -212,8 +212,9 @@ Offer BasicGate<Sync>::offer_locked(Participant who, const Request& request, std
 // One attempt. False if what it was judged by has changed meanwhile: the word, who waits, or in
 // which order.
 template <class Sync>
-bool BasicGate<Sync>::offer_in_section(Participant who, const Request& request, std::uint32_t cost,
-                                       Instant now, Offer& answer) noexcept {
+inline bool BasicGate<Sync>::offer_in_section(Participant who, const Request& request,
+                                              std::uint32_t cost, Instant now,
+                                              Offer& answer) noexcept {
   Slot& mine = slot(who);
   const Word word = load_word();
   Judgement judgement = judge(request, cost, word, now, {.tenants = has_tenants()});
@@ -242,8 +243,8 @@ bool BasicGate<Sync>::offer_in_section(Participant who, const Request& request, 
 
 // Why it may not wait; none: there is a place, which somebody else may have had to leave.
 template <class Sync>
-Reason BasicGate<Sync>::no_place_for(const Request& request, bool heavy, bool full, Instant now,
-                                     Signals& signals) noexcept {
+inline Reason BasicGate<Sync>::no_place_for(const Request& request, bool heavy, bool full,
+                                            Instant now, Signals& signals) noexcept {
   if (beyond_horizon(request, heavy)) {
     return Reason::tenant_share;
   }

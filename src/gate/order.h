@@ -87,7 +87,7 @@ std::uint32_t BasicGate<Sync>::choose(std::uint32_t one, std::uint32_t other,
 
 // Who of a class starts next, its heavy requests included or not.
 template <class Sync>
-std::uint32_t BasicGate<Sync>::next_of(std::uint32_t importance, bool heavy) noexcept {
+inline std::uint32_t BasicGate<Sync>::next_of(std::uint32_t importance, bool heavy) noexcept {
   const detail::TicketList& light = guarded().queues[importance];
   const bool newest = newest_first(importance);
   const std::uint32_t light_end = newest ? light.tail : light.head;

@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kTicketsPerSection = 64;
 
 // An index that came out of the block is looked at before it is used.
 template <class Sync>
-bool BasicGate<Sync>::in_range(std::uint32_t index) noexcept {
+inline bool BasicGate<Sync>::in_range(std::uint32_t index) noexcept {
   if (index < capacity_.tickets) [[likely]] {
     return true;
   }
@@ -28,7 +28,7 @@ bool BasicGate<Sync>::in_range(std::uint32_t index) noexcept {
 // A ticket that a list has named, looked at before it is believed: memory that several processes
 // share may hold anything. What is not sound is for repair() to put right.
 template <class Sync>
-bool BasicGate<Sync>::sound(std::uint32_t index, Expected expected) noexcept {
+inline bool BasicGate<Sync>::sound(std::uint32_t index, Expected expected) noexcept {
   if (!in_range(index)) {
     return false;
   }
@@ -51,7 +51,7 @@ bool BasicGate<Sync>::sound(std::uint32_t index, Expected expected) noexcept {
 // waits under a generation that nobody knows, and that no longer bears the mark of a caller who has
 // gone.
 template <class Sync>
-void BasicGate<Sync>::free_ticket(std::uint32_t index) noexcept {
+inline void BasicGate<Sync>::free_ticket(std::uint32_t index) noexcept {
   TicketAt& ticket = tickets_[index];
   ticket.next = guarded().free_head;
   guarded().free_head = index;
@@ -60,14 +60,14 @@ void BasicGate<Sync>::free_ticket(std::uint32_t index) noexcept {
 }
 
 template <class Sync>
-void BasicGate<Sync>::append(detail::TicketList& list, std::uint32_t index) noexcept {
+inline void BasicGate<Sync>::append(detail::TicketList& list, std::uint32_t index) noexcept {
   insert_after(list, list.tail, index);
 }
 
 // kNoTicket: at the head.
 template <class Sync>
-void BasicGate<Sync>::insert_after(detail::TicketList& list, std::uint32_t before,
-                                   std::uint32_t index) noexcept {
+inline void BasicGate<Sync>::insert_after(detail::TicketList& list, std::uint32_t before,
+                                          std::uint32_t index) noexcept {
   TicketAt& ticket = tickets_[index];
   const std::uint32_t after = in_range(before) ? tickets_[before].next : list.head;
   ticket.previous = before;
@@ -78,7 +78,7 @@ void BasicGate<Sync>::insert_after(detail::TicketList& list, std::uint32_t befor
 }
 
 template <class Sync>
-void BasicGate<Sync>::unlink(detail::TicketList& list, std::uint32_t index) noexcept {
+inline void BasicGate<Sync>::unlink(detail::TicketList& list, std::uint32_t index) noexcept {
   const TicketAt& ticket = tickets_[index];
   (in_range(ticket.previous) ? tickets_[ticket.previous].next : list.head) = ticket.next;
   (in_range(ticket.next) ? tickets_[ticket.next].previous : list.tail) = ticket.previous;
@@ -127,7 +127,7 @@ bool BasicGate<Sync>::heavy_eligible(std::uint32_t importance) const noexcept {
 // for it behind: they are waiting for one another, and a large one would never find it empty
 // enough.
 template <class Sync>
-std::uint32_t BasicGate<Sync>::mask_of_heavies() const noexcept {
+inline std::uint32_t BasicGate<Sync>::mask_of_heavies() const noexcept {
   std::uint32_t mask = 0;
   for (std::uint32_t left = occupied_queues() >> kMaxClasses; left != 0; left &= left - 1) {
     const auto importance = static_cast<std::uint32_t>(std::countr_zero(left));
@@ -140,7 +140,7 @@ std::uint32_t BasicGate<Sync>::mask_of_heavies() const noexcept {
 }
 
 template <class Sync>
-std::uint32_t BasicGate<Sync>::mask_of_queues() const noexcept {
+inline std::uint32_t BasicGate<Sync>::mask_of_queues() const noexcept {
   return (occupied_queues() & kAllClasses) | mask_of_heavies();
 }
 
@@ -158,9 +158,9 @@ void BasicGate<Sync>::publish_waiting() noexcept {
 // Waiting is published on the very word in which the request did not fit: had a slot come free
 // since, the exchange fails, and nobody sleeps beside an empty slot.
 template <class Sync>
-bool BasicGate<Sync>::enqueue(Participant who, const Request& request, std::uint32_t cost,
-                              const Judgement& judgement, Word seen, Instant now,
-                              Offer& answer) noexcept {
+inline bool BasicGate<Sync>::enqueue(Participant who, const Request& request, std::uint32_t cost,
+                                     const Judgement& judgement, Word seen, Instant now,
+                                     Offer& answer) noexcept {
   const bool heavy = cost > 1;
   const bool may_be_passed =
       heavy && (heavies_wait_at_or_above(request.importance) || heavies_are_full(cost));
@@ -196,7 +196,7 @@ std::uint32_t BasicGate<Sync>::bit_of(const detail::TicketList& queue) const noe
 }
 
 template <class Sync>
-void BasicGate<Sync>::join_queue(std::uint32_t index, const Request& request) noexcept {
+inline void BasicGate<Sync>::join_queue(std::uint32_t index, const Request& request) noexcept {
   const std::uint32_t importance = request.importance;
   if (has_tenants()) {
     take_turn(index, request);
@@ -213,7 +213,7 @@ void BasicGate<Sync>::join_queue(std::uint32_t index, const Request& request) no
 }
 
 template <class Sync>
-void BasicGate<Sync>::leave_queue(std::uint32_t index) noexcept {
+inline void BasicGate<Sync>::leave_queue(std::uint32_t index) noexcept {
   const std::uint32_t importance = tickets_[index].importance;
   if (has_tenants()) {
     leave_calendar(index);
@@ -236,8 +236,8 @@ void BasicGate<Sync>::leave_queue(std::uint32_t index) noexcept {
 
 // A decided ticket goes to its owner, who will collect it.
 template <class Sync>
-void BasicGate<Sync>::hand_over(std::uint32_t index, detail::TicketState state,
-                                Signals& signals) noexcept {
+inline void BasicGate<Sync>::hand_over(std::uint32_t index, detail::TicketState state,
+                                       Signals& signals) noexcept {
   TicketAt& ticket = tickets_[index];
   Slot& owner = slots_[ticket.owner];
   append(owner.ready_list, index);
@@ -263,7 +263,7 @@ void BasicGate<Sync>::refuse(std::uint32_t index, Reason reason, Instant now,
 // Starts one who waits, if there is room: its cost goes into the word as it leaves the queue, in
 // one exchange. False if there is no room.
 template <class Sync>
-bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals) noexcept {
+inline bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals) noexcept {
   TicketAt& ticket = tickets_[index];
   const bool always = admits_all();
   const std::uint32_t count = guarded().waiting - 1;
@@ -298,7 +298,7 @@ bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals) 
 
 // The mask as it will be when this one has left.
 template <class Sync>
-std::uint32_t BasicGate<Sync>::mask_without(std::uint32_t index) const noexcept {
+inline std::uint32_t BasicGate<Sync>::mask_without(std::uint32_t index) const noexcept {
   const TicketAt& ticket = tickets_[index];
   const std::uint32_t others =
       guarded().class_waiting[ticket.importance].load(std::memory_order_relaxed) - 1;
@@ -354,7 +354,7 @@ void BasicGate<Sync>::drop(std::uint32_t index) noexcept {
 
 // Decides about one who waits. False if it has to go on waiting.
 template <class Sync>
-bool BasicGate<Sync>::decide(std::uint32_t index, Instant now, Signals& signals) noexcept {
+inline bool BasicGate<Sync>::decide(std::uint32_t index, Instant now, Signals& signals) noexcept {
   if (!sound(index, Expected::waiting)) {
     repair();
     return false;
@@ -374,7 +374,7 @@ bool BasicGate<Sync>::decide(std::uint32_t index, Instant now, Signals& signals)
 // Decides about one: first of a class that is owed a start, then of the most important class. One
 // that has to wait for room is passed by nobody of its class or below.
 template <class Sync>
-bool BasicGate<Sync>::dispatch_one(Instant now, Signals& signals) noexcept {
+inline bool BasicGate<Sync>::dispatch_one(Instant now, Signals& signals) noexcept {
   const std::uint32_t owed = class_owed_a_start();
   if (owed < kMaxClasses && decide(next_of(owed, heavy_eligible(owed)), now, signals)) {
     return true;
@@ -396,7 +396,7 @@ bool BasicGate<Sync>::nothing_to_dispatch() const noexcept {
 
 // Starts those who fit. True if the section's bound cut it short.
 template <class Sync>
-bool BasicGate<Sync>::dispatch(Instant now, Signals& signals) noexcept {
+inline bool BasicGate<Sync>::dispatch(Instant now, Signals& signals) noexcept {
   for (std::uint32_t decided = 0; decided < kTicketsPerSection; ++decided) {
     if (nothing_to_dispatch() || !dispatch_one(now, signals)) {
       // A share of the heavy that came free makes them eligible, though there was no room for them.

@@ -26,7 +26,7 @@ bool BasicGate<Sync>::abandoned(std::uint32_t index) const noexcept {
 }
 
 template <class Sync>
-void BasicGate<Sync>::make_permit(Slot& mine, std::uint32_t index, Permit& permit) noexcept {
+inline void BasicGate<Sync>::make_permit(Slot& mine, std::uint32_t index, Permit& permit) noexcept {
   const TicketAt& ticket = tickets_[index];
   permit.started_ = ticket.decided;
   permit.tenant_ = 0;
@@ -53,7 +53,7 @@ void BasicGate<Sync>::make_permit(Slot& mine, std::uint32_t index, Permit& permi
 // Counted last, here and wherever a ticket goes: a death in between then loses a request from the
 // sums. Were it first, whoever clears up after the death would count the ticket once more.
 template <class Sync>
-void BasicGate<Sync>::take(Participant who, std::uint32_t index, Settled& settled) noexcept {
+inline void BasicGate<Sync>::take(Participant who, std::uint32_t index, Settled& settled) noexcept {
   TicketAt& ticket = tickets_[index];
   Slot& mine = slot(who);
   const bool granted = ticket.state.load(std::memory_order_relaxed) == detail::TicketState::granted;
@@ -125,7 +125,7 @@ Settled BasicGate<Sync>::settle(Participant who, Ticket ticket, Instant now,
 
 // A ticket that was left while the mutex was not to be had is dropped here, and told to nobody.
 template <class Sync>
-std::size_t BasicGate<Sync>::take_ready(Participant who, std::span<Settled> out) noexcept {
+inline std::size_t BasicGate<Sync>::take_ready(Participant who, std::span<Settled> out) noexcept {
   Slot& mine = slot(who);
   const std::size_t most = std::min<std::size_t>(out.size(), kTicketsPerSection);
   std::size_t taken = 0;
