@@ -376,6 +376,8 @@ class BasicGate {
                const Judgement& judgement, Word seen, Instant now, Offer& answer) noexcept;
   void join_queue(std::uint32_t index, const Request& request) noexcept;
   void leave_queue(std::uint32_t index) noexcept;
+  void publish_ready(Slot& owner) noexcept;
+  bool free_taken(Slot& owner) noexcept;
   void hand_over(std::uint32_t index, detail::TicketState state, Signals& signals) noexcept;
   void refuse(std::uint32_t index, Reason reason, Instant now, Signals& signals) noexcept;
   bool grant(std::uint32_t index, Instant now, Signals& signals) noexcept;
@@ -391,9 +393,12 @@ class BasicGate {
   [[nodiscard]] bool owns(Participant who, Ticket ticket) noexcept;
   [[nodiscard]] bool abandoned(std::uint32_t index) const noexcept;
   void make_permit(Slot& mine, std::uint32_t index, Permit& permit) noexcept;
+  bool take_units(Slot& mine, std::uint32_t index) noexcept;
+  bool take_alone(Participant who, std::uint64_t ready, Settled& settled) noexcept;
   void take(Participant who, std::uint32_t index, Settled& settled) noexcept;
   std::size_t take_ready(Participant who, std::span<Settled> out) noexcept;
   Signals dispatch_all(Instant now) noexcept;
+  [[nodiscard]] bool anything_to_collect() noexcept;
   Signals expire(Instant now) noexcept;
   void expire_ticket(std::uint32_t index, Instant now, Signals& signals) noexcept;
 
@@ -406,6 +411,7 @@ class BasicGate {
   void rebuild_calendars() noexcept;
   void restore_rules() noexcept;
   [[nodiscard]] bool validate_policy_of_the_block() noexcept;
+  [[nodiscard]] std::uint32_t units_to_collect(const Slot& owner) const noexcept;
   void audit() noexcept;
   bool try_audit() noexcept;
   void reclaim(std::uint32_t index) noexcept;

@@ -223,7 +223,7 @@ Reason BasicGate<Sync>::preview(const Request& request, Instant now) const noexc
       request.exempt || request.observe || admits_all()) {
     return Reason::none;
   }
-  return judge(request, charge(request), load_word(), now, false).reason;
+  return judge(request, charge(request), load_word(), now, {.tenants = has_tenants()}).reason;
 }
 
 }  // namespace loadline

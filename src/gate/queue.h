@@ -35,8 +35,8 @@ inline bool BasicGate<Sync>::sound(std::uint32_t index, Expected expected) noexc
   const TicketAt& ticket = tickets_[index];
   const detail::TicketState state = ticket.state.load(std::memory_order_relaxed);
   const bool waits = state == detail::TicketState::waiting;
-  const bool decided =
-      state == detail::TicketState::granted || state == detail::TicketState::refused;
+  const bool decided = state == detail::TicketState::granted ||
+                       state == detail::TicketState::refused || state == detail::TicketState::taken;
   const bool as_expected = expected == Expected::waiting ? waits : decided;
   if (as_expected && ticket.owner < capacity_.participants && ticket.importance < kMaxClasses &&
       static_cast<std::uint32_t>(ticket.reason) < kReasons &&
@@ -234,15 +234,44 @@ inline void BasicGate<Sync>::leave_queue(std::uint32_t index) noexcept {
   }
 }
 
+// Says to a participant what its list says.
+template <class Sync>
+inline void BasicGate<Sync>::publish_ready(Slot& owner) noexcept {
+  const std::uint32_t first = owner.ready_list.head;
+  std::uint64_t ready = detail::Ready::kNone;
+  if (owner.ready_list.count > 1) {
+    ready = detail::Ready::kSeveral;
+  } else if (in_range(first)) {
+    ready = detail::Ready::one({first, tickets_[first].generation.load(std::memory_order_relaxed)});
+  }
+  owner.ready.store(ready, std::memory_order_release);
+}
+
+// What its owner took without the mutex is freed by whoever comes by with it. Mostly it stands
+// alone; false if there is none at the head.
+template <class Sync>
+inline bool BasicGate<Sync>::free_taken(Slot& owner) noexcept {
+  const std::uint32_t first = owner.ready_list.head;
+  if (first >= capacity_.tickets ||
+      tickets_[first].state.load(std::memory_order_acquire) != detail::TicketState::taken) {
+    return false;
+  }
+  unlink(owner.ready_list, first);
+  publish_ready(owner);
+  free_ticket(first);
+  return true;
+}
+
 // A decided ticket goes to its owner, who will collect it.
 template <class Sync>
 inline void BasicGate<Sync>::hand_over(std::uint32_t index, detail::TicketState state,
                                        Signals& signals) noexcept {
   TicketAt& ticket = tickets_[index];
   Slot& owner = slots_[ticket.owner];
+  free_taken(owner);
   append(owner.ready_list, index);
   ticket.state.store(state, std::memory_order_release);
-  owner.ready.store(owner.ready_list.count, std::memory_order_release);
+  publish_ready(owner);
   signals.participants |= std::uint64_t{1} << ticket.owner;
 }
 
@@ -282,7 +311,6 @@ inline bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& si
   ticket.cost = cost;
   advance_round(index);
   leave_queue(index);
-  guarded().granted_units += ticket.cost;
   if (ticket.heavy) {
     detail::add_alone(guarded().granted_heavy, ticket.cost);
   }
@@ -317,7 +345,6 @@ void BasicGate<Sync>::withdraw(std::uint32_t index) noexcept {
   if (has_tenants()) {
     refund(index);
   }
-  guarded().granted_units -= ticket.cost;
   if (ticket.heavy) {
     detail::add_alone(guarded().granted_heavy, 0U - ticket.cost);
   }
@@ -339,10 +366,11 @@ void BasicGate<Sync>::drop(std::uint32_t index) noexcept {
       publish_waiting();
       break;
     case detail::TicketState::granted:
-    case detail::TicketState::refused: {
+    case detail::TicketState::refused:
+    case detail::TicketState::taken: {
       Slot& owner = slots_[ticket.owner];
       unlink(owner.ready_list, index);
-      owner.ready.store(owner.ready_list.count, std::memory_order_release);
+      publish_ready(owner);
       break;
     }
   }

@@ -29,7 +29,6 @@ void BasicGate<Sync>::repair() noexcept {
 template <class Sync>
 void BasicGate<Sync>::rebuild_lists() noexcept {
   guarded().free_head = detail::kNoTicket;
-  guarded().granted_units = 0;
   guarded().granted_heavy.store(0, std::memory_order_relaxed);
   for (detail::TicketList& queue : guarded().queues) {
     queue = {};
@@ -65,15 +64,15 @@ void BasicGate<Sync>::rebuild_lists() noexcept {
     rebuild_calendars();
   }
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
-    slots_[i].ready.store(slots_[i].ready_list.count, std::memory_order_release);
+    publish_ready(slots_[i]);
   }
 }
 
 template <class Sync>
 void BasicGate<Sync>::rebuild_ticket(std::uint32_t index) noexcept {
   TicketAt& ticket = tickets_[index];
-  const detail::TicketState state = ticket.state.load(std::memory_order_relaxed);
-  if (state == detail::TicketState::free) {
+  const detail::TicketState state = ticket.state.load(std::memory_order_acquire);
+  if (state == detail::TicketState::free || state == detail::TicketState::taken) {
     free_ticket(index);
     return;
   }
@@ -86,11 +85,8 @@ void BasicGate<Sync>::rebuild_ticket(std::uint32_t index) noexcept {
     append(queue_of(index), index);
     return;
   }
-  if (state == detail::TicketState::granted) {
-    guarded().granted_units += ticket.cost;
-    if (ticket.heavy) {
-      detail::add_alone(guarded().granted_heavy, ticket.cost);
-    }
+  if (state == detail::TicketState::granted && ticket.heavy) {
+    detail::add_alone(guarded().granted_heavy, ticket.cost);
   }
   append(slots_[ticket.owner].ready_list, index);
 }
@@ -196,18 +192,37 @@ void BasicGate<Sync>::audit() noexcept {
   }
 }
 
-// A double collect: all brackets closed, the word, and the same brackets again. Then the word and
-// the accounts belong to one moment, and their difference is what the dead have left.
+// Granted and not collected: in the word, in no participant's bracket.
+template <class Sync>
+std::uint32_t BasicGate<Sync>::units_to_collect(const Slot& owner) const noexcept {
+  std::uint32_t units = 0;
+  std::uint32_t index = owner.ready_list.head;
+  for (std::uint32_t left = owner.ready_list.count; left > 0 && index < capacity_.tickets; --left) {
+    const TicketAt& ticket = tickets_[index];
+    if (ticket.state.load(std::memory_order_acquire) == detail::TicketState::granted) {
+      units += ticket.cost;
+    }
+    index = ticket.next;
+  }
+  return units;
+}
+
+// A double collect: all brackets closed, what is granted, the word, and the same brackets again.
+// Then the word and the accounts belong to one moment, and their difference is what the dead have
+// left.
 template <class Sync>
 bool BasicGate<Sync>::try_audit() noexcept {
   std::uint64_t seen[kMaxParticipants] = {};
-  std::uint32_t held = guarded().granted_units;
+  std::uint32_t held = 0;
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
     seen[i] = slots_[i].bracket.load(std::memory_order_acquire);
     if (detail::Bracket{seen[i]}.open()) {
       return false;
     }
     held += detail::Bracket{seen[i]}.held();
+  }
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    held += units_to_collect(slots_[i]);
   }
   Word word = load_word();
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
@@ -230,11 +245,12 @@ void BasicGate<Sync>::reclaim(std::uint32_t index) noexcept {
       continue;
     }
     const bool waits = state == detail::TicketState::waiting;
+    const bool taken = state == detail::TicketState::taken;
     if (!sound(i, waits ? Expected::waiting : Expected::decided)) {
       repair();
       continue;
     }
-    const bool counted = abandoned(i);
+    const bool counted = taken || abandoned(i);
     const std::uint8_t importance = tickets_[i].importance;
     drop(i);
     if (!counted) {

@@ -12,8 +12,7 @@ template <class Sync>
 bool BasicGate<Sync>::owns(Participant who, Ticket ticket) noexcept {
   return ticket.index < capacity_.tickets &&
          tickets_[ticket.index].generation.load(std::memory_order_relaxed) == ticket.generation &&
-         tickets_[ticket.index].state.load(std::memory_order_acquire) !=
-             detail::TicketState::free &&
+         detail::in_use(tickets_[ticket.index].state.load(std::memory_order_acquire)) &&
          tickets_[ticket.index].owner == who.index &&
          tickets_[ticket.index].importance < kMaxClasses;
 }
@@ -48,6 +47,23 @@ inline void BasicGate<Sync>::make_permit(Slot& mine, std::uint32_t index, Permit
   }
 }
 
+// Units that were granted move from the tickets' account into their owner's, in the exchange that
+// says so: an audit sees by the bracket that they are on their way. False if they have been taken
+// back.
+template <class Sync>
+inline bool BasicGate<Sync>::take_units(Slot& mine, std::uint32_t index) noexcept {
+  TicketAt& ticket = tickets_[index];
+  const std::uint32_t cost = ticket.cost;
+  const detail::Bracket opened =
+      detail::Bracket{mine.bracket.load(std::memory_order_relaxed)}.opened();
+  mine.bracket.store(opened.bits, std::memory_order_relaxed);
+  detail::TicketState granted = detail::TicketState::granted;
+  const bool taken = ticket.state.compare_exchange_strong(
+      granted, detail::TicketState::taken, std::memory_order_acq_rel, std::memory_order_relaxed);
+  mine.bracket.store(opened.closed(taken ? cost : 0).bits, std::memory_order_release);
+  return taken;
+}
+
 // Uses up a decided ticket. What was granted moves from the tickets' account into its owner's.
 //
 // Counted last, here and wherever a ticket goes: a death in between then loses a request from the
@@ -62,13 +78,10 @@ inline void BasicGate<Sync>::take(Participant who, std::uint32_t index, Settled&
   settled.ticket = {index, ticket.generation.load(std::memory_order_relaxed)};
   settled.waited = ticket.decided - ticket.arrival;
   unlink(mine.ready_list, index);
-  mine.ready.store(mine.ready_list.count, std::memory_order_release);
+  publish_ready(mine);
   if (granted) {
-    const detail::Bracket opened =
-        detail::Bracket{mine.bracket.load(std::memory_order_relaxed)}.opened();
-    mine.bracket.store(opened.bits, std::memory_order_relaxed);
-    guarded().granted_units -= ticket.cost;
-    mine.bracket.store(opened.closed(ticket.cost).bits, std::memory_order_release);
+    const detail::Bracket bracket{mine.bracket.load(std::memory_order_relaxed)};
+    mine.bracket.store(bracket.opened().closed(ticket.cost).bits, std::memory_order_release);
     make_permit(mine, index, settled.permit);
   }
   free_ticket(index);
@@ -123,6 +136,39 @@ Settled BasicGate<Sync>::settle(Participant who, Ticket ticket, Instant now,
   return settled;
 }
 
+// Takes the one ticket that there is to collect, without the mutex: it has been granted, nobody but
+// its owner uses it up, and nothing else has to change at once with its state. All that is told of
+// it is read before; once it is taken, it may be freed. False: it is not as simple as that.
+template <class Sync>
+inline bool BasicGate<Sync>::take_alone(Participant who, std::uint64_t ready,
+                                        Settled& settled) noexcept {
+  const std::uint32_t index = detail::Ready::index_of(ready);
+  if (index >= capacity_.tickets) {
+    return false;
+  }
+  Slot& mine = slot(who);
+  const TicketAt& ticket = tickets_[index];
+  const Ticket name{index, ticket.generation.load(std::memory_order_relaxed)};
+  if (ticket.state.load(std::memory_order_acquire) != detail::TicketState::granted ||
+      detail::Ready::one(name) != ready || ticket.owner != who.index || ticket.heavy != 0 ||
+      ticket.importance >= kMaxClasses || abandoned(index)) {
+    return false;
+  }
+  settled.ticket = name;
+  settled.waited = ticket.decided - ticket.arrival;
+  make_permit(mine, index, settled.permit);
+  const std::uint8_t importance = ticket.importance;
+  if (!take_units(mine, index)) {
+    return false;
+  }
+  mine.taken = ready;
+  detail::add_alone(mine.admitted[importance], 1U);
+  settled.kind = Settled::Kind::admit;
+  settled.reason = Reason::none;
+  settled.retry_after = 0;
+  return true;
+}
+
 // A ticket that was left while the mutex was not to be had is dropped here, and told to nobody.
 template <class Sync>
 inline std::size_t BasicGate<Sync>::take_ready(Participant who, std::span<Settled> out) noexcept {
@@ -130,6 +176,9 @@ inline std::size_t BasicGate<Sync>::take_ready(Participant who, std::span<Settle
   const std::size_t most = std::min<std::size_t>(out.size(), kTicketsPerSection);
   std::size_t taken = 0;
   while (taken < most && mine.ready_list.count != 0) {
+    if (free_taken(mine)) {
+      continue;
+    }
     const std::uint32_t index = mine.ready_list.head;
     if (!sound(index, Expected::decided)) {
       repair();
@@ -147,8 +196,12 @@ inline std::size_t BasicGate<Sync>::take_ready(Participant who, std::span<Settle
 template <class Sync>
 std::size_t BasicGate<Sync>::collect(Participant who, std::span<Settled> out, Instant now,
                                      Signals& signals) noexcept {
-  if (slot(who).ready.load(std::memory_order_acquire) == 0 || out.empty()) {
+  const std::uint64_t ready = slot(who).ready.load(std::memory_order_acquire);
+  if (ready == detail::Ready::kNone || ready == slot(who).taken || out.empty()) {
     return 0;
+  }
+  if (ready != detail::Ready::kSeveral && take_alone(who, ready, out[0])) {
+    return 1;
   }
   std::size_t taken = 0;
   bool more = false;
@@ -216,13 +269,29 @@ void BasicGate<Sync>::expire_ticket(std::uint32_t index, Instant now, Signals& s
   } else if (stale) {
     ticket.reason = Reason::queue_timeout;
     // Before its units go to others: after a death in between it would start beside them.
-    ticket.state.store(detail::TicketState::refused, std::memory_order_release);
+    detail::TicketState granted = detail::TicketState::granted;
+    if (!ticket.state.compare_exchange_strong(granted, detail::TicketState::refused,
+                                              std::memory_order_acq_rel,
+                                              std::memory_order_relaxed)) {
+      return;  // its owner has come for it after all
+    }
     withdraw(index);
     detail::add_alone(guarded().taken_back, 1U);
     signals.participants |= std::uint64_t{1} << ticket.owner;
   } else if (now >= ticket.start_by) {
     refuse(index, ticket.late_reason, now, signals);
   }
+}
+
+// What has been taken already is freed on this occasion.
+template <class Sync>
+bool BasicGate<Sync>::anything_to_collect() noexcept {
+  std::uint32_t tickets = 0;
+  for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+    free_taken(slots_[i]);
+    tickets += slots_[i].ready_list.count;
+  }
+  return tickets != 0;
 }
 
 // One walk over the tickets, a section at a time, for those whose time has passed. Hosts set timers
@@ -232,7 +301,7 @@ Signals BasicGate<Sync>::expire(Instant now) noexcept {
   Signals signals;
   for (std::uint32_t first = 0; first < capacity_.tickets; first += kTicketsPerSection) {
     Section section(*this, now);
-    if (!section.held() || (guarded().waiting == 0 && guarded().granted_units == 0)) {
+    if (!section.held() || (guarded().waiting == 0 && !anything_to_collect())) {
       break;
     }
     const std::uint32_t end = std::min(first + kTicketsPerSection, capacity_.tickets);

@@ -299,13 +299,21 @@ void Model::hold(const Entry& entry) {
 std::vector<Model::Entry> Model::collect(std::uint32_t who, Instant now) {
   to_signal_ = 0;
   std::vector<Entry> all;
-  // What the look at the queue decides is there to be collected, too.
-  while (!decided_[who].empty()) {
-    const Entry entry = decided_[who].front();
-    decided_[who].pop_front();
-    hold(entry);
-    all.push_back(entry);
-    dispatch(now);
+  constexpr std::size_t kAtOnce = 16;
+  std::deque<Entry>& line = decided_[who];
+  // What the look at the queue decides is there to be collected, too. A single grant is taken
+  // without one.
+  while (!line.empty()) {
+    const bool looks =
+        line.size() > 1 || line.front().kind != Settled::Kind::admit || line.front().heavy;
+    for (std::size_t left = std::min(line.size(), kAtOnce); left > 0; --left) {
+      hold(line.front());
+      all.push_back(line.front());
+      line.pop_front();
+    }
+    if (looks) {
+      dispatch(now);
+    }
   }
   return all;
 }

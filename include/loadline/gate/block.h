@@ -72,7 +72,13 @@ enum class TicketState : std::uint32_t {
   waiting,  // in its class's queue
   granted,  // its cost is in the word; its owner has not collected it
   refused,  // its owner has not collected it
+  taken,    // its owner has collected it without the mutex, and left it where it stands
 };
+
+// Is there anybody who has not been told?
+constexpr bool in_use(TicketState state) noexcept {
+  return state != TicketState::free && state != TicketState::taken;
+}
 
 // One who waits. `state` is the truth about it and is stored last, so that after a death in the
 // middle of a section the lists, the counts and the word can be rebuilt from the states.
@@ -97,6 +103,20 @@ struct alignas(64) TicketSlot {
   Instant start_by;
   Instant decided;
   std::uint64_t sequence;  // order of arrival, from which the queue is rebuilt
+};
+
+// What a participant has to collect: nothing, several tickets, or one, which is named so that it
+// can be taken without the mutex.
+struct Ready {
+  static constexpr std::uint64_t kNone = 0;
+  static constexpr std::uint64_t kSeveral = 1;
+  // Never one of these, since a generation counts the times that its ticket was used.
+  static constexpr std::uint64_t one(Ticket ticket) noexcept {
+    return (std::uint64_t{ticket.generation} << 32 | ticket.index) + 2;
+  }
+  static constexpr std::uint32_t index_of(std::uint64_t ready) noexcept {
+    return std::uint32_t(ready - 2);
+  }
 };
 
 struct TicketList {
@@ -168,8 +188,10 @@ struct alignas(128) ParticipantSlot {
 
   // Written under the mutex.
   Atomic<std::uint32_t> attached;  // 0 or 1
-  Atomic<std::uint32_t> ready;     // decided tickets to collect
-  TicketList ready_list;
+  Atomic<std::uint64_t> ready;     // what there is to collect (see Ready)
+  TicketList ready_list;           // decided tickets, and at its head perhaps one that is taken
+
+  std::uint64_t taken;  // what `ready` was when its owner took the one ticket that was there
 
   typename Sync::Mutex alive;  // held for life by the thread that attached
 
@@ -241,9 +263,8 @@ struct alignas(128) Guarded {
   std::uint64_t seen_services;
   std::uint64_t seen_service_ns;
   Instant estimated_at;
-  std::uint32_t quota_swept;    // of the quota's places, where the sweep goes on
-  std::uint32_t granted_units;  // granted, not collected: in the word, in no participant's bracket
-  Atomic<std::uint32_t> granted_heavy;  // of these, of a weight above 1
+  std::uint32_t quota_swept;            // of the quota's places, where the sweep goes on
+  Atomic<std::uint32_t> granted_heavy;  // of a weight above 1, granted and not collected
   std::uint8_t audit_due;               // 0 or 1
 
   Atomic<std::uint32_t> class_waiting[kMaxClasses];
@@ -287,7 +308,7 @@ struct BlockHead {
 // parts.
 template <class Sync>
 constexpr std::uint64_t layout_hash() noexcept {
-  constexpr std::uint64_t kVersion = 2;  // raise it when a meaning changes and no size does
+  constexpr std::uint64_t kVersion = 3;  // raise it when a meaning changes and no size does
   const std::uint64_t parts[] = {kVersion,
                                  sizeof(BlockHead<Sync>),
                                  sizeof(ParticipantSlot<Sync>),

@@ -329,7 +329,7 @@ class Shift {
       waiting += state == detail::TicketState::waiting;
       // One that was left while the mutex was not to be had is told to nobody.
       const bool left = one.abandoned.load() == one.generation.load();
-      tickets.at(one.owner % kSeats) += state != detail::TicketState::free && !left;
+      tickets.at(one.owner % kSeats) += detail::in_use(state) && !left;
     }
     for (std::uint32_t i = 0; i < kWorkers; ++i) {
       units += book_->accounts[i].held.load();

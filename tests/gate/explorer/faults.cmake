@@ -162,10 +162,40 @@ plant(taking_back_keeps_the_units taken_back src/gate/settle.h
     detail::add_alone(guarded().taken_back, 1U);]]
       [[    detail::add_alone(guarded().taken_back, 1U);]])
 plant(taking_back_tells_last death_while_taking_back src/gate/settle.h
-      [[    ticket.state.store(detail::TicketState::refused, std::memory_order_release);
+      [[    detail::TicketState granted = detail::TicketState::granted;
+    if (!ticket.state.compare_exchange_strong(granted, detail::TicketState::refused,
+                                              std::memory_order_acq_rel,
+                                              std::memory_order_relaxed)) {
+      return;  // its owner has come for it after all
+    }
     withdraw(index);]]
       [[    withdraw(index);
     ticket.state.store(detail::TicketState::refused, std::memory_order_release);]])
+plant(taken_back_without_compare taken_back src/gate/settle.h
+      [[    detail::TicketState granted = detail::TicketState::granted;
+    if (!ticket.state.compare_exchange_strong(granted, detail::TicketState::refused,
+                                              std::memory_order_acq_rel,
+                                              std::memory_order_relaxed)) {
+      return;  // its owner has come for it after all
+    }]]
+      [[    ticket.state.store(detail::TicketState::refused, std::memory_order_release);]])
+plant(taken_without_compare taken_back src/gate/settle.h
+      [[  const bool taken = ticket.state.compare_exchange_strong(
+      granted, detail::TicketState::taken, std::memory_order_acq_rel, std::memory_order_relaxed);]]
+      [[  const bool taken = granted == detail::TicketState::granted;
+  ticket.state.store(detail::TicketState::taken, std::memory_order_release);]])
+plant(taken_without_bracket death_of_a_waiter src/gate/settle.h
+      [[  mine.bracket.store(opened.bits, std::memory_order_relaxed);
+  detail::TicketState granted]]
+      [[  detail::TicketState granted]])
+plant(audit_forgets_what_is_granted death_of_a_waiter src/gate/recovery.h
+      [[      units += ticket.cost;]] [[]])
+plant(taken_is_never_freed two_twice src/gate/queue.h
+      [[  unlink(owner.ready_list, first);
+  publish_ready(owner);
+  free_ticket(first);]]
+      [[  unlink(owner.ready_list, first);
+  publish_ready(owner);]])
 plant(taken_back_is_started taken_back src/gate/settle.h
       [[const bool granted = ticket.state.load(std::memory_order_relaxed) == detail::TicketState::granted;
   const std::uint8_t importance]]

@@ -289,7 +289,7 @@ class Reduction {
         // While its owner lives, nobody else writes it.
         return audits_ && (writes || !own) ? Weight::step : Weight::part;
       case Cell::ticket:
-        return weigh_ticket(locked, writes, next);
+        return weigh_ticket(who, locked, writes, next);
       case Cell::account:
         check(locked || !writes || finishes_, "explorer: an account without the mutex");
         return finishes_ ? Weight::step : written_in_sections(true, locked, writes, "");
@@ -325,17 +325,24 @@ class Reduction {
     return stays ? Weight::part : Weight::step;
   }
 
-  // State and generation are written with the mutex held, the mark of who has gone without.
-  [[nodiscard]] Weight weigh_ticket(bool locked, bool writes, Pending next) const {
-    if (!cancels_) {
-      check(locked, "explorer: a ticket without the mutex");
-      return Weight::part;
-    }
+  // State and generation are written with the mutex held, the mark of who has gone without. But
+  // what is granted its owner may take at any moment.
+  [[nodiscard]] Weight weigh_ticket(std::uint32_t who, bool locked, bool writes,
+                                    Pending next) const {
+    constexpr std::size_t kState = 0;
     constexpr std::size_t kMark = 2;
-    if (part_of_ticket(next.address) == kMark) {
+    const std::size_t part = part_of_ticket(next.address);
+    if (part == kMark) {
+      return cancels_ ? Weight::step : Weight::part;
+    }
+    const TicketAt& ticket = block_.tickets()[ticket_of(next.address)];
+    const bool own = ticket.owner == who;
+    check(locked || !writes || (part == kState && own), "explorer: a ticket without the mutex");
+    if (part == kState && ticket.state.peek() == detail::TicketState::granted && !(own && locked)) {
       return Weight::step;
     }
-    return written_in_sections(true, locked, writes, "explorer: a ticket without the mutex");
+    return (cancels_ || part == kState) && (writes ? cancels_ : !locked) ? Weight::step
+                                                                         : Weight::part;
   }
 
   const Scenario& scenario_;
