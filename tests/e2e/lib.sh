@@ -8,6 +8,11 @@
 # thing that is not as it should be. It waits for conditions, with a bound, and never sleeps for a fixed
 # time. What it started is stopped, by pid, and its directory removed, however it ends.
 #
+# What curl cannot do (thousands of connections, HTTP/2 by the frame) is done by the small programs of
+# clients/, in Python without any package.
+#
+# LOADLINE_LONG=1 asks the tests that have a long form for it.
+#
 # Given by ctest; by hand the files of ./dev build are taken:
 #   LOADLINE_COMMAND  the loadline command
 #   LOADLINE_MODULE   ngx_http_loadline_module.so
@@ -116,9 +121,24 @@ start_service() {
 service_count() { curl -s "http://$service/stats" | jq ".$1"; }
 service_count_is() { [ "$(service_count "$1")" = "$2" ]; }
 
+# start_counting_service OPTION...: clients/upstream.py, which counts the callers that it answers at
+# the same time and that are still there; $service is its address.
+start_counting_service() {
+  start_client service upstream.py --port 0 "$@"
+  wait_until "the service listens" grep -q '^listening: ' "$work/service.log"
+  service=$(sed -n 's|^listening: ||p' "$work/service.log")
+}
+service_most() { service_count most; }
+
+# start_client NAME SCRIPT OPTION...: one of clients/, as `start` does.
+start_client() { start "$1" python3 "$root/tests/e2e/clients/$2" "${@:3}"; }
+# run_client SCRIPT OPTION...: the same to its end; what it prints is JSON.
+run_client() { python3 "$root/tests/e2e/clients/$1" "${@:2}"; }
+
 # write_conf < HTTP: nginx's configuration with the http block's inside from standard input. Set
-# $workers, $main_conf, $events_conf or $server_options before, if need be.
+# $workers, $connections or $main_conf before, if need be.
 workers=1
+connections=512  # of each worker
 main_conf=
 write_conf() {
   {
@@ -129,7 +149,7 @@ worker_processes $workers;
 error_log $work/error.log notice;
 pid $work/nginx.pid;
 $main_conf
-events { worker_connections 512; }
+events { worker_connections $connections; }
 http {
   log_format loadline '\$status \$loadline_status:\$loadline_reason:\$loadline_class \$loadline_wait \$request_uri';
   access_log $work/access.log loadline;
@@ -208,6 +228,9 @@ state_is() { [ "$(state "$1")" = "$2" ]; }
 # The same of the class so named.
 class_state() { state ".classes[] | select(.name == \"$1\") | $2"; }
 
+# json FILE FILTER: a number or a word from what a client has printed.
+json() { jq -r "$2" "$1"; }
+
 logged() { grep -q "$1" "$work/access.log"; }
 error_logged() { grep -q "$1" "$work/error.log"; }
 
@@ -222,6 +245,14 @@ matches() { # WHAT PATTERN ACTUAL
 at_most() { # WHAT MOST ACTUAL
   [ "$3" -le "$2" ] || fail "$1: at most $2, got $3"
 }
+# within WHAT MOST ACTUAL: as at_most, for numbers that need not be whole.
+within() {
+  jq -en --argjson most "$2" --argjson actual "$3" '$actual <= $most' >/dev/null || fail "$1: at most $2, got $3"
+}
+# Says a figure, so that a log shows how far from its bound it was.
+figure() { echo "  $*"; }
+long_form() { [ "${LOADLINE_LONG:-0}" != 0 ]; }
+
 at_least() { # WHAT LEAST ACTUAL
   [ "$3" -ge "$2" ] || fail "$1: at least $2, got $3"
 }
