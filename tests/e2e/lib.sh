@@ -81,15 +81,12 @@ start() {
 
 # wait_until WHAT COMMAND...: until the command succeeds; at most 10 seconds.
 wait_until() {
-  local what=$1
+  local what=$1 end=$((SECONDS + 10))
   shift
-  for _ in $(seq 500); do
-    if "$@"; then
-      return 0
-    fi
+  until "$@"; do
+    [ "$SECONDS" -le "$end" ] || fail "waited in vain until $what"
     sleep 0.02
   done
-  fail "waited in vain until $what"
 }
 
 # ---- Ports ---------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ start_nginx <<EOC
 EOC
 
 it "answers every probe at ten times the capacity, within 10 ms, and the metrics within 50 ms"
-start load "$LOADLINE_COMMAND" load "http://127.0.0.1:$port/" --rate 1000 --duration "$((seconds + 2))s" --seed 1 --json
+start load "$LOADLINE_COMMAND" load "http://127.0.0.1:$port/" --rate 1000 --duration "$((seconds + 2))s" --seed 1 --allow-starved --json-file "$work/load"
 load=$started
 wait_until "the limit is reached" state_is .in_flight 4
 run_client prober.py "$port" /healthz /metrics --seconds "$seconds" >"$work/probes"
@@ -38,6 +38,6 @@ within "p99 of the probe, ms" 10 "$(json "$work/probes" '."/healthz".p99_ms')"
 within "p99 of the metrics, ms" 50 "$(json "$work/probes" '."/metrics".p99_ms')"
 
 it "was overloaded meanwhile"
-figure "offered $(json "$work/load.log" .offered_per_second)/s, rejected $(json "$work/load.log" .share_rejected), good $(json "$work/load.log" .goodput_per_second)/s"
-within "the rest" 0.15 "$(json "$work/load.log" '1 - .share_rejected')"
-within "what it did not do of what it can, /s" 10 "$(json "$work/load.log" '100 - .goodput_per_second')"
+figure "offered $(json "$work/load" .offered_per_second)/s, rejected $(json "$work/load" .share_rejected), good $(json "$work/load" .goodput_per_second)/s"
+within "the rest" 0.15 "$(json "$work/load" '1 - .share_rejected')"
+within "what it did not do of what it can, /s" 10 "$(json "$work/load" '100 - .goodput_per_second')"
