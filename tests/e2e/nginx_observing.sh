@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Observing has no effect on traffic, and what it says would have been rejected is what is rejected, within 5 %,
+# of a service whose times do not depend on how many it works on.
+#
+# LOADLINE_LONG=1 measures as well where that does not hold yet, and only prints the figures: a service with
+# workers and a queue of its own, which those slow down that should have been rejected; and a wait
+# budget that the burst exceeds, since who would have waited in vain is let in and ends before.
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+seconds=4
+! long_form || seconds=30
+
+free_port
+workers=2
+connections=4096
+# conf RULES
+conf() {
+  cat <<EOC
+  loadline_gate api:256k limit=10 $1;
+  server {
+    listen 127.0.0.1:$port backlog=4096;
+    location / { loadline api; proxy_pass http://$service; }
+    location = /status { access_log off; loadline_stub_status; }
+  }
+EOC
+}
+of_class() { state "| [.classes[] | $1 | add // 0] | add"; }
+load() { # NAME OPTION...
+  "$LOADLINE_COMMAND" load "http://127.0.0.1:$port/" --rate 100 "${@:2}" --timeout 10s --allow-starved \
+    --json-file "$work/$1" >"$work/$1.log"
+  wait_until "nothing is left" state_is '| .in_flight + .waiting' 0
+}
+
+# run MODE RULES WORKERS: the same load, from the same seed, on a service that has just been started.
+# Asked are 100/s at random and 60 at once each second, which is 0.8 of the 200/s that the limit allows.
+run() {
+  start_service --workers "$3" --service 50ms --seed 1
+  start_nginx < <(conf "$2 mode=$1")
+  load warm --duration 500ms --seed 7
+  rejected=-$(of_class .rejected)
+  observed=-$(of_class .observed)
+  load "$1" --burst 60@1s --duration "${seconds}s" --seed 8
+  rejected=$((rejected + $(of_class .rejected)))
+  observed=$((observed + $(of_class .observed)))
+  figure "$1: sent $(json "$work/$1" .sent), rejected $rejected, would have rejected $observed"
+}
+
+# compare RULES WORKERS: sets $difference, in per mille of what is rejected.
+compare() {
+  it "with $1, and a service of $2 workers"
+  run on "$@"
+  enforced=$rejected
+  at_least "rejected" $((seconds * 15)) "$enforced"
+  equal "as the caller sees it" "$enforced" "$(json "$work/on" .rejected_total)"
+  stop_nginx
+  run observe "$@"
+  equal "answered with 200" "$(json "$work/observe" .sent)" "$(json "$work/observe" '.answered."200"')"
+  equal "sent, the same" "$(json "$work/on" .sent)" "$(json "$work/observe" .sent)"
+  equal "rejected" 0 "$rejected"
+  equal "waited" 0 "$(grep -c WAITED "$work/access.log" || true)"
+  stop_nginx
+  difference=$(((observed - enforced) * 1000 / enforced))
+  figure "difference in per mille: $difference"
+}
+
+for rules in "queue=20 wait=1s" "queue=off"; do
+  compare "$rules" 1000
+  at_most "more, per mille" 50 "$difference"
+  at_least "less, per mille" -50 "$difference"
+done
+if long_form; then
+  compare "queue=20 wait=100ms" 1000
+  compare "queue=20 wait=1s" 10
+fi
