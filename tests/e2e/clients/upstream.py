@@ -8,6 +8,7 @@ in another order than the one in which things happened.
 
     /?ms=N          answers after N milliseconds (0 without)
     /?bytes=N       with a body of N bytes
+    ?by=T           is counted as late when it comes after T, in seconds of this machine's monotonic clock
     ?as=NAME        is counted under this name instead of "main"
     /ws             an upgrade: 101, and then nothing
     /stats          what was counted, as JSON; /reset (POST) begins anew
@@ -16,6 +17,7 @@ in another order than the one in which things happened.
 import argparse
 import asyncio
 import json
+import time
 from urllib.parse import parse_qs, urlsplit
 
 from wire import end_quietly_on_signals, have_left, raise_file_limit, say
@@ -33,6 +35,7 @@ class Counts:
         self.posts = 0
         self.body_bytes = 0
         self.answered = 0
+        self.late = 0
 
     def begin(self, caller: "Caller", name: str) -> None:
         here = self.callers.setdefault(name, set())
@@ -51,6 +54,7 @@ class Counts:
             {
                 "received": self.received,
                 "answered": self.answered,
+                "late": self.late,
                 "posts": self.posts,
                 "body_bytes": self.body_bytes,
                 "connections": self.connections,
@@ -114,6 +118,7 @@ class Caller(asyncio.Protocol):
         if url.path == "/ws":
             self.transport.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
             return None
+        self.counts.late += time.monotonic() > float(query.get("by", ["inf"])[0])
         self.name = query.get("as", ["main"])[0]
         self.counts.begin(self, self.name)
         body = b"x" * int(query.get("bytes", ["5"])[0])
