@@ -24,11 +24,12 @@ from clients import BLAME, RETRIES, STATUS, STORM
 from cost import AUTHENTICATION, LOGGING
 from limits import PER_INSTANCE, POOLS, QUEUE, RATE, SCALING
 from pitfall import Pitfall
-from readiness import READINESS
+from readiness import LIVENESS, READINESS
 from stage import NGINX, Figure, Shown
 
 # In the order of the page: what takes a service down first.
-PITFALLS = [READINESS, QUEUE, RATE, AUTHENTICATION, LOGGING, STATUS, BLAME, STORM, RETRIES, POOLS, PER_INSTANCE, SCALING]
+PITFALLS = [READINESS, LIVENESS, QUEUE, RATE, AUTHENTICATION, LOGGING, STATUS, BLAME, STORM, RETRIES, POOLS, PER_INSTANCE,
+            SCALING]
 
 ELSEWHERE = """## Shown elsewhere
 

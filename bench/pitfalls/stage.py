@@ -142,11 +142,17 @@ class Service:
     """The demo service: so many workers, an unbounded queue, no protection of its own."""
 
     def __init__(self, stage: "Stage", workers: int, service: str):
-        self._log = stage.folder / f"service{len(stage.processes)}.log"
-        self.process = stage.start([COMMAND, "serve", "--listen", "127.0.0.1:0", "--workers", str(workers),
-                                    "--service", service], self._log)
-        wait_until("the service listens", lambda: "listening: " in self._log.read_text())
-        self.url = re.search(r"listening: (\S+)", self._log.read_text())[1]
+        self._stage = stage
+        self._options = ["--workers", str(workers), "--service", service]
+        self.address = "127.0.0.1:0"
+        self.begin()
+
+    def begin(self) -> None:
+        """Again, where it has ended: at the address that it had."""
+        log = self._stage.folder / f"service{len(self._stage.processes)}.log"
+        self.process = self._stage.start([COMMAND, "serve", "--listen", self.address, *self._options], log)
+        wait_until("the service listens", lambda: "listening: " in log.read_text())
+        self.url = re.search(r"listening: (\S+)", log.read_text())[1]
         self.address = self.url.removeprefix("http://")
 
     def stats(self) -> dict:
