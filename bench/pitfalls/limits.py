@@ -26,8 +26,8 @@ def run_queue(pitfall: Pitfall, short: bool) -> Shown:
     wrong, right = queued(pitfall.wrong, seconds), queued(pitfall.right, seconds)
     return Shown(
         f"A service that can do 200/s, 400/s for {seconds} s, callers who leave after 1 s; second half:",
-        [Figure("p99 of the accepted", wrong[1], right[1], "ms"),
-         Figure("goodput", wrong[0], right[0], "/s"),
+        [Figure("goodput", wrong[0], right[0], "/s"),
+         Figure("p99 of the accepted", wrong[1], right[1], "ms"),
          Figure("work begun for callers who left", wrong[2], right[2], "%", 1)],
         [("a long queue makes everybody wait, or leave", wrong[1] is None or wrong[1] >= 600),
          ("a bounded wait does not", right[1] is not None and 20 <= right[1] <= 350),
@@ -70,7 +70,7 @@ def run_rate(pitfall: Pitfall, short: bool) -> Shown:
     wrong, right = slowed(pitfall.wrong, seconds), slowed(pitfall.right, seconds)
     return Shown(
         "A service of 4 workers, 240/s. First at 20 ms a job, which is 200/s and what the rate was set to; then at 80 ms, which is 50/s:",
-        [Figure("goodput at 20 ms", wrong[0], right[0], "/s"), Figure("goodput at 80 ms", wrong[1], right[1], "/s")],
+        [Figure("goodput at 80 ms", wrong[1], right[1], "/s"), Figure("goodput at 20 ms", wrong[0], right[0], "/s")],
         [("a limit on work in flight serves what can be done, fast", right[0] >= 140),
          ("and slow", 40 <= right[1] <= 60),
          ("a rate does not know that jobs became longer", wrong[1] <= right[1] / 2)])

@@ -16,8 +16,12 @@ import json
 import os
 import pathlib
 import platform
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+import textwrap
 import time
 
 from clients import BLAME, RETRIES, STATUS, STORM
@@ -25,7 +29,7 @@ from cost import AUTHENTICATION, LOGGING
 from limits import PER_INSTANCE, POOLS, QUEUE, RATE, SCALING
 from pitfall import Pitfall
 from readiness import LIVENESS, READINESS
-from stage import NGINX, Figure, Shown
+from stage import NGINX, Figure, Shown, Stage
 
 # In the order of the page: what takes a service down first.
 PITFALLS = [READINESS, LIVENESS, QUEUE, RATE, AUTHENTICATION, LOGGING, STATUS, BLAME, STORM, RETRIES, POOLS, PER_INSTANCE,
@@ -38,6 +42,7 @@ ELSEWHERE = """## Shown elsewhere
 | a queue without bound; work for callers who have left | [the demo](measurements.md#the-demo): goodput 0 against 100 % of the capacity |
 | work that cannot finish by its deadline is begun | [measurements.md](measurements.md#what-it-decides-in-virtual-time), "half have 50 ms, half 1 s"; [the rule](gate.md#the-limit-and-the-queue) |
 | first come, first served once the queue stands | [the same](measurements.md#what-it-decides-in-virtual-time), R3; [the rule](gate.md#the-limit-and-the-queue) |
+| a threshold that stays while jobs change | the queue's bound and the prediction follow the measured service time; [measurements.md](measurements.md#what-it-decides-in-virtual-time), "service slows to a quarter" |
 | all requests are equal: beacons against checkout | [the recipe](recipes.md#users-before-prefetch-and-beacons) |
 | a rejection that reads the body, or closes the connection | [nginx.md](nginx.md#what-a-rejection-looks-like); its cost: [measurements.md](measurements.md#the-nginx-module-beside-nginx-and-haproxy) |
 | shedding that nobody sees; a limit that is too tight on a normal day | [metrics](nginx.md#metrics-prometheus), [`--observe`](../README.md#which-limit-to-begin-with) |
@@ -63,26 +68,31 @@ def machine() -> str:
     return f"{kind} of {os.cpu_count()} cores ({platform.machine()}, Linux {kernel}), nginx {version}, over loopback"
 
 
+def wrapped(text: str) -> str:
+    return textwrap.fill(text, 130, break_long_words=False, break_on_hyphens=False)
+
+
 def page(shown: list[tuple[Pitfall, Shown]]) -> str:
     lines = [
         "# Pitfalls, both ways",
         "",
-        "What goes wrong with load shedding, with the configuration that is wrong, the one that is right, and what each of them did to the",
-        "same service under the same load. Made by `./dev pitfalls`, which runs nginx, `loadline serve` and `loadline load` and fails where a",
-        f"figure does not say what is claimed of it; `./dev test pitfalls` runs a short form. {datetime.date.today()}, {machine()}.",
-        "Other work on the machine moves rates by some per cent, and processor times by more.",
+        wrapped("What goes wrong with load shedding, with the configuration that is wrong, the one that is right, and what each of them did "
+                "to the same service under the same load. Made by `./dev pitfalls`, which runs nginx, `loadline serve` and `loadline load`, "
+                "and writes nothing where a figure does not say what is claimed of it; `./dev test pitfalls` runs a short form."),
+        "",
+        wrapped(f"{datetime.date.today()}, {machine()}. Other work on the machine moves rates by some per cent, and processor times by more."),
         "",
         "| pitfall | figure | wrong | right |",
         "|---|---|---|---|",
     ]
     for pitfall, result in shown:
-        for i, figure in enumerate(result.figures):
-            title = f"[{pitfall.title}](#{anchor(pitfall.title)})" if i == 0 else ""
-            lines.append(f"| {title} | {figure.name} | {number(figure.wrong, figure)} | {number(figure.right, figure)} |")
+        figure = result.figures[0]
+        lines.append(f"| [{pitfall.title}](#{anchor(pitfall.title)}) | {figure.name} | {number(figure.wrong, figure)} "
+                     f"| {number(figure.right, figure)} |")
     for pitfall, result in shown:
         language = "sh" if pitfall.wrong.startswith("loadline load") else "nginx"
-        lines += ["", f"## {pitfall.title}", "", pitfall.prose, "", "Wrong:", "", f"```{language}", pitfall.wrong, "```", "",
-                  "Right:", "", f"```{language}", pitfall.right, "```", "", result.setting, "",
+        lines += ["", f"## {pitfall.title}", "", wrapped(pitfall.prose), "", "Wrong:", "", f"```{language}", pitfall.wrong, "```", "",
+                  "Right:", "", f"```{language}", pitfall.right, "```", "", wrapped(result.setting), "",
                   "| | wrong | right |", "|---|---|---|"]
         lines += [f"| {each.name} | {number(each.wrong, each)} | {number(each.right, each)} |" for each in result.figures]
     return "\n".join(lines) + "\n\n" + ELSEWHERE
@@ -120,6 +130,22 @@ def main() -> int:
     if arguments.page and (arguments.names or arguments.short):
         parser.error("the page is of all of them, in the long form")
 
+    Stage.parent = tempfile.mkdtemp(prefix="pitfalls.")
+    try:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, lambda *_: leave(Stage.parent))
+        return show(arguments)
+    finally:
+        shutil.rmtree(Stage.parent, ignore_errors=True)
+
+
+def leave(folder: str) -> None:
+    """At once, as threads may be in the middle of a run; what they have started ends with this process."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+def show(arguments: argparse.Namespace) -> int:
     chosen = [each for each in PITFALLS if not arguments.names or each.key in arguments.names]
     # Mostly they wait, so the short ones do it together; what goes onto the page has the machine to itself.
     pool = concurrent.futures.ThreadPoolExecutor(4 if arguments.short else 1)

@@ -160,8 +160,10 @@ class Service:
 
 
 class Stage:
+    parent = None  # where its folder is; the system's temporary one
+
     def __init__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pitfalls."))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pitfalls.", dir=self.parent))
         self.processes = []
 
     def __enter__(self) -> "Stage":
