@@ -78,7 +78,7 @@ stop_recipe
 
 it "batch-and-interactive: with all exports running and waiting, a user notices nothing"
 stop "$service_pid"
-start_service --workers 50 --service 1500ms
+start_service --workers 50 --service 1900ms
 service_pid=$started
 start_recipe batch-and-interactive 's|limit=48|limit=4|; s|limit=16 queue=32|limit=2 queue=1|'
 for _ in 1 2; do begin /exports/all; done
@@ -148,7 +148,7 @@ start_service --workers 50 --service 5ms
 service_pid=$started
 start_recipe kubernetes 's|limit=64|limit=1 queue=off|'
 probes() { echo "$(code /livez -m 3) $(code /readyz -m 3)"; }
-begin "/sleep?ms=4000"
+begin "/sleep?ms=6000"
 wait_until "the limit is reached" gate_is pod .in_flight 1
 equal "a request" 503 "$(code /)"
 equal "probes" "200 200" "$(probes)"
@@ -209,7 +209,7 @@ wait_until "the instances listen" test -S "$work/app10.sock"
 start_recipe one-database "s|127.0.0.1:90\([01]\)\([0-9]\)|unix:$work/app\1\2.sock|; s|/app0|/app|"
 "$LOADLINE_COMMAND" load "http://127.0.0.1:$port/" --rate 10 --burst 400@500ms --duration 2s --allow-starved --json >"$work/load.json"
 at_least "refused" 100 "$(jq '.total.answered."503" // 0' "$work/load.json")"
-at_least "served" 200 "$(jq '.total.answered."200" // 0' "$work/load.json")"
+at_least "served" 100 "$(jq '.total.answered."200" // 0' "$work/load.json")"
 equal "most at the database at once" 50 "$(service_count max_outstanding)"
 equal "limit" 50 "$(gate_state database .limit)"
 stop_recipe
