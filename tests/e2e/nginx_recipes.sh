@@ -181,15 +181,16 @@ stop_recipe
 
 it "kubernetes: the manifest fits the configuration"
 manifest=$recipes/kubernetes.yaml
-number() { sed -n "s/.*$1[^0-9]*\([0-9][0-9]*\).*/\1/p" "$2" | head -n 1; }
-for path in /livez /readyz; do
-  grep -q "httpGet: {path: $path, port: 8080}" "$manifest" || fail "no probe of $path"
-  grep -q "location = $path {" "$recipes/kubernetes.conf" || fail "no location for the probe $path"
-done
-pause=$(number 'sleep' "$manifest")
-finish=$(number '^worker_shutdown_timeout' "$recipes/kubernetes.conf")
-at_least "grace" $((pause + finish + 1)) "$(number terminationGracePeriodSeconds: "$manifest")"
-at_least "the service outlives nginx" $((pause + finish)) "$(sed -n 's/.*"sleep \([0-9]*\)"\].*/\1/p' "$manifest")"
+number() { # BEFORE AFTER FILE: what stands between them, and stands there once
+  local found
+  found=$(sed -nE "s/^.*$1([0-9]+)$2.*$/\1/p" "$3")
+  [[ $found =~ ^[0-9]+$ ]] || fail "no number, or several, between '$1' and '$2': $found"
+  echo "$found"
+}
+pause=$(number '"sleep ' '; nginx -s quit' "$manifest")
+finish=$(number 'worker_shutdown_timeout ' 's;' "$recipes/kubernetes.conf")
+at_least "grace" $((pause + finish + 1)) "$(number 'terminationGracePeriodSeconds: ' '' "$manifest")"
+at_least "the service outlives nginx" $((pause + finish)) "$(number '"sleep ' '"]' "$manifest")"
 
 # ---- one-database --------------------------------------------------------------------------------
 
