@@ -88,11 +88,12 @@ class Keeper(Prober):
 
     def judge(self, failed: set[int], succeeded: set[int]) -> None:
         now = time.monotonic()
+        away = set(self._back_at)  # what has failed while it was is no reason to end it again
         for port in [port for port, back in self._back_at.items() if back <= now]:
             del self._back_at[port]
             self._streak[port] = 0
             self._services[port].begin()
-        for port in failed - set(self._back_at):
+        for port in failed - away:
             self.restarts += 1
             self._back_at[port] = now + self._warm_up
             Stage.end(self._services[port].process)
