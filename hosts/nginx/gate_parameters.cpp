@@ -419,6 +419,9 @@ char* finish(ngx_conf_t* cf, HostedGate& hosted) noexcept {
                   &hosted.name, kMaxLimit);
   }
   fill_defaults(hosted.policy);
+  // The kernel closes the connections of a worker that was killed a moment after it has let go of
+  // its seat; a moment is long where the machine is busy.
+  hosted.policy.death_grace = Duration::millis(200);
   const PolicyError error = validate(hosted.policy);
   return error.refused()
              ? refuse(cf, "invalid \"loadline_gate %V\": %s", &hosted.name, error.text.data())

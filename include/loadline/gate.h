@@ -169,6 +169,9 @@ class BasicGate {
   [[nodiscard]] Snapshot snapshot() const noexcept;
   [[nodiscard]] std::uint32_t limit() const noexcept;
   [[nodiscard]] std::uint32_t in_flight() const noexcept;
+  // Does somebody have this seat, or had it and died and is not yet cleared away? False for numbers
+  // that are none.
+  [[nodiscard]] bool is_taken(std::uint32_t seat) const noexcept;
 
  private:
   using Head = detail::BlockHead<Sync>;
@@ -415,7 +418,8 @@ class BasicGate {
   void audit() noexcept;
   bool try_audit() noexcept;
   void reclaim(std::uint32_t index) noexcept;
-  void reclaim_the_dead() noexcept;
+  void reclaim_the_dead(Instant now) noexcept;
+  static bool is_past_grace(Slot& dead, Duration grace, Instant now) noexcept;
   bool take_seat(std::uint32_t index) noexcept;
   void point_into(std::byte* base, Capacity capacity) noexcept;
   void clear_tables() noexcept;

@@ -113,6 +113,12 @@ struct Policy {
   std::uint16_t retry_after_min = 1;
   std::uint16_t retry_after_max = 32;
 
+  // How long a participant that died keeps what it held, 0 to 10 s. A process that is killed gives
+  // up its locks before its files: where its death is seen at once, its connections may still be
+  // open, and what is given back to others comes on top of them. 0: nothing but the gate tells what
+  // a participant holds, as in a program with threads.
+  Duration death_grace{};
+
   // Where participants begin their turns through the return times.
   std::uint64_t seed = 0x6c6f61646c696e65;
 };

@@ -223,7 +223,7 @@ Participant BasicGate<Sync>::attach(std::uint32_t preferred, Instant now) noexce
   if (!section.held()) {
     return {};
   }
-  reclaim_the_dead();
+  reclaim_the_dead(section.now());
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
     const std::uint32_t index = (preferred + i) % capacity_.participants;
     if (take_seat(index)) {
@@ -266,7 +266,7 @@ Signals BasicGate<Sync>::tick(Instant now) noexcept {
     if (!section.held()) {
       return signals;
     }
-    reclaim_the_dead();
+    reclaim_the_dead(section.now());
     audit();
     update_estimates(section.now());
     share_spare(section.now());

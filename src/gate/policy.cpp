@@ -8,6 +8,7 @@ namespace {
 
 constexpr Duration kShortestBudget = Duration::millis(1);
 constexpr Duration kLongestBudget = Duration::seconds(3600);
+constexpr Duration kLongestGrace = Duration::seconds(10);
 constexpr std::uint16_t kWhole = 1000;  // per mille
 constexpr std::uint16_t kMostGuaranteed = 900;
 constexpr std::uint16_t kMostTenantsOfGroup = 1000;
@@ -256,6 +257,10 @@ PolicyError validate(const Policy& policy) noexcept {
     return refuse("retry_after", "retry-after %u to %u s: allowed is 1 to %u, the smaller first",
                   unsigned{policy.retry_after_min}, unsigned{policy.retry_after_max},
                   kMaxRetryAfter);
+  }
+  if (policy.death_grace < Duration{} || policy.death_grace > kLongestGrace) {
+    return refuse("death_grace", "death grace %lld ms: allowed is 0 to 10 s",
+                  static_cast<long long>(policy.death_grace.ns / 1'000'000));
   }
   const PolicyError checks[] = {validate_classes(policy), validate_tenants(policy),
                                 validate_quota(policy.quota)};

@@ -263,13 +263,30 @@ void BasicGate<Sync>::reclaim(std::uint32_t index) noexcept {
   gone.bracket.store(sequence << 32, std::memory_order_release);
   gone.heavy_held.store(0, std::memory_order_relaxed);
   gone.exempt_held.store(0, std::memory_order_relaxed);
+  gone.died_at.store(0, std::memory_order_relaxed);
   gone.attached.store(0, std::memory_order_release);
   guarded().audit_due = true;
   detail::add_alone(guarded().reclaimed_units, std::uint64_t{bracket.held()});
 }
 
 template <class Sync>
-void BasicGate<Sync>::reclaim_the_dead() noexcept {
+bool BasicGate<Sync>::is_past_grace(Slot& dead, Duration grace, Instant now) noexcept {
+  if (grace.ns <= 0) {
+    return true;
+  }
+  const std::int64_t since = dead.died_at.load(std::memory_order_relaxed);
+  if (since <= 0 || since > now.ns) {
+    dead.died_at.store(now.ns, std::memory_order_relaxed);
+    return false;
+  }
+  return now - Instant{since} >= grace;
+}
+
+// The mutex of one that died is made whole and let go: that nobody holds it is what tells the dead
+// from then on.
+template <class Sync>
+void BasicGate<Sync>::reclaim_the_dead(Instant now) noexcept {
+  const Duration grace = policy().death_grace;
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
     if (slots_[i].attached.load(std::memory_order_relaxed) == 0) {
       continue;
@@ -281,8 +298,10 @@ void BasicGate<Sync>::reclaim_the_dead() noexcept {
     if (pulse == LockResult::owner_died) {
       slots_[i].alive.make_consistent();
     }
-    reclaim(i);
-    detail::add_alone(guarded().reclaimed, 1U);
+    if (is_past_grace(slots_[i], grace, now)) {
+      reclaim(i);
+      detail::add_alone(guarded().reclaimed, 1U);
+    }
     slots_[i].alive.unlock();
   }
 }

@@ -15,6 +15,12 @@ std::uint32_t BasicGate<Sync>::in_flight() const noexcept {
   return load_word().in_flight();
 }
 
+template <class Sync>
+bool BasicGate<Sync>::is_taken(std::uint32_t seat) const noexcept {
+  return valid() && seat < capacity_.participants &&
+         slots_[seat].attached.load(std::memory_order_relaxed) != 0;
+}
+
 namespace detail {
 
 template <class Sync>

@@ -85,6 +85,33 @@ TEST(Death, WhatADeadWorkerHeldComesBack) {
   shared.gate.detach(me, clock_now());
 }
 
+// Time is the test's here, but for the child's death.
+TEST(Death, WhatADeadWorkerHeldStaysItsOwnForTheGrace) {
+  Policy policy = policy_of(100);
+  policy.death_grace = Duration::millis(200);
+  SharedGate shared(policy);
+  const Instant begun = clock_now();
+  const pid_t pid = shared.child([&] {
+    const Participant me = shared.gate.attach(0, begun);
+    for (int i = 0; i < 25; ++i) {
+      shared.gate.offer(me, of_class(kCritical), begun);
+    }
+    pause();
+  });
+  ASSERT_TRUE(within_ten_seconds([&] { return shared.gate.in_flight() == 25; }));
+  kill_and_reap(pid);
+  const Instant seen = begun + Duration::seconds(1);
+  shared.gate.tick(seen);
+  EXPECT_EQ(shared.gate.in_flight(), 25U);
+  shared.gate.tick(seen + Duration::millis(199));
+  EXPECT_EQ(shared.gate.in_flight(), 25U);
+  EXPECT_TRUE(shared.gate.is_taken(0));
+  shared.gate.tick(seen + Duration::millis(210));
+  EXPECT_EQ(shared.gate.in_flight(), 0U);
+  EXPECT_FALSE(shared.gate.is_taken(0));
+  EXPECT_EQ(shared.gate.snapshot().reclaimed, 1U);
+}
+
 TEST(Death, ThoseWhoWaitedBehindTheDeadStartAtTheNextTick) {
   SharedGate shared(policy_of(1, QueueSize::at_most(10), Duration::seconds(60)));
   const pid_t pid = shared.child([&] {

@@ -35,6 +35,11 @@ TEST(Policy, RefusesEachFieldOutOfItsRange) {
   Policy backwards = policy_of(1);
   backwards.retry_after_min = 33;
   EXPECT_EQ(refused_field(backwards), "retry_after");
+  Policy patient = policy_of(1);
+  patient.death_grace = Duration::seconds(11);
+  EXPECT_EQ(refused_field(patient), "death_grace");
+  patient.death_grace = Duration::seconds(-1);
+  EXPECT_EQ(refused_field(patient), "death_grace");
 }
 
 TEST(Policy, RefusesClassesThatMakeNoSense) {

@@ -188,6 +188,7 @@ struct alignas(128) ParticipantSlot {
 
   // Written under the mutex.
   Atomic<std::uint32_t> attached;  // 0 or 1
+  Atomic<std::int64_t> died_at;    // Instant at which its death was seen first; 0: it has not been
   Atomic<std::uint64_t> ready;     // what there is to collect (see Ready)
   TicketList ready_list;           // decided tickets, and at its head perhaps one that is taken
 
@@ -308,7 +309,7 @@ struct BlockHead {
 // parts.
 template <class Sync>
 constexpr std::uint64_t layout_hash() noexcept {
-  constexpr std::uint64_t kVersion = 3;  // raise it when a meaning changes and no size does
+  constexpr std::uint64_t kVersion = 4;  // raise it when a meaning changes and no size does
   const std::uint64_t parts[] = {kVersion,
                                  sizeof(BlockHead<Sync>),
                                  sizeof(ParticipantSlot<Sync>),

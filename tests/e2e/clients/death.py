@@ -3,7 +3,8 @@
 
 Which worker a connection belongs to is asked first (/who answers with its pid), on connections that stay.
 Then `--held` requests run in the victim and the rest of the limit in the others, and `--waiting` wait in the others.
-Prints after how many milliseconds the waiting had their answers, counted from the kill, and what the
+A victim with much memory (`--ballast`) takes long to die: the kernel frees it after the locks were given up and
+before the connections are closed. Prints after how many milliseconds the waiting had their answers, counted from the kill, and what the
 system saw of connections to the service meanwhile.
 """
 
@@ -82,9 +83,27 @@ async def until(port: int, name: str, value: int) -> float:
     return time.monotonic()
 
 
+async def load_with_ballast(streams: Streams, pid: int, size: int) -> None:
+    """Has a worker keep a body of which the end does not come."""
+    streams[1].write(f"POST /ballast HTTP/1.1\r\nHost: a\r\nContent-Length: {size + 1}\r\n\r\n".encode())
+    for _ in range(size // 2**20):
+        streams[1].write(b"x" * 2**20)
+        await streams[1].drain()
+    while resident(pid) < size:
+        await asyncio.sleep(0.05)
+
+
+def resident(pid: int) -> int:
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 async def run(options: argparse.Namespace) -> None:
     rest = options.limit - options.held
-    victim, mine, others = await connections(options.port, options.held, rest + options.waiting)
+    victim, mine, others = await connections(options.port, options.held + 1, rest + options.waiting)
+    ballast = mine.pop()
+    if options.ballast > 0:
+        await load_with_ballast(ballast, victim, options.ballast * 2**20)
     running, waiting = others[:rest], others[rest:]
     for streams in mine + running:
         await send(streams, f"/?ms={options.ms}")
@@ -126,6 +145,7 @@ def main() -> None:
     parser.add_argument("--held", type=int, default=25)
     parser.add_argument("--waiting", type=int, default=25)
     parser.add_argument("--ms", type=int, default=3000, help="how long a request takes")
+    parser.add_argument("--ballast", type=int, default=0, help="MiB of memory of the victim")
     options = parser.parse_args()
     raise_file_limit()
     asyncio.run(run(options))
