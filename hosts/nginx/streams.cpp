@@ -21,10 +21,14 @@ bool has_room(const HostedGate& hosted) noexcept {
 
 }  // namespace
 
+// What a worker that died has left in its place counts no more than its seat does, which may be
+// long empty before somebody takes it again.
 std::uint32_t open_streams(const HostedGate& hosted) noexcept {
   std::uint32_t sum = 0;
-  for (const std::atomic<std::uint32_t>& count : hosted.shared->streams) {
-    sum += count.load(std::memory_order_relaxed);
+  for (std::uint32_t seat = 0; seat < kMaxParticipants; ++seat) {
+    if (hosted.gate.is_taken(seat)) {
+      sum += hosted.shared->streams[seat].load(std::memory_order_relaxed);
+    }
   }
   return sum;
 }

@@ -82,3 +82,13 @@ it "forgets those of a worker that died"
 kill -9 "$(worker_pids)"
 wait_until "another has come" state_is .streams.open 0
 equal "and serves" 200 "$(code /)"
+
+it "forgets those of a worker that died after a reload, whose seat nobody takes"
+upgrade
+wait_until "it is a stream" state_is .streams.open 1
+old=$(worker_pids)
+kill -HUP "$nginx"
+wait_until "the new worker is there" has_new_worker "$old"
+equal "it goes on" 1 "$(state .streams.open)"
+kill -9 "$old"
+wait_until "its place is free" state_is .streams.open 0
