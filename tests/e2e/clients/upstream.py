@@ -12,6 +12,7 @@ in another order than the one in which things happened.
     ?as=NAME        is counted under this name instead of "main"
     /ws             an upgrade: 101, and then nothing
     /stats          what was counted, as JSON; /reset (POST) begins anew
+    /take           the same as JSON, and the maxima begin anew in the same moment
 """
 
 import argparse
@@ -110,6 +111,10 @@ class Caller(asyncio.Protocol):
         query = parse_qs(url.query)
         if url.path == "/stats":
             return self.answer(self.counts.as_json())
+        if url.path == "/take":
+            self.answer(self.counts.as_json())
+            self.counts.most = {}
+            return None
         if url.path == "/reset" and method == "POST":
             self.counts.reset()
             return self.answer(b"reset\n")
