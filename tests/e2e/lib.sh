@@ -118,10 +118,10 @@ start_service() {
 service_count() { curl -s "http://$service/stats" | jq ".$1"; }
 service_count_is() { [ "$(service_count "$1")" = "$2" ]; }
 
-# start_counting_service OPTION...: clients/upstream.py, which counts the callers that it answers at
+# start_counting_service: clients/upstream.py, which counts the callers that it answers at
 # the same time and that are still there; $service is its address.
 start_counting_service() {
-  start_client service upstream.py --port 0 "$@"
+  start_client service upstream.py --port 0
   wait_until "the service listens" grep -q '^listening: ' "$work/service.log"
   service=$(sed -n 's|^listening: ||p' "$work/service.log")
 }
