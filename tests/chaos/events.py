@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from collections.abc import Callable
 
 
 class Wrong(Exception):
@@ -21,7 +22,7 @@ class Events:
         self.last.append(f"{time.monotonic() - self.begun:8.3f} {text}")
 
 
-def until(what: str, condition, seconds: float = 10, pause: float = 0.02) -> None:  # type: ignore[no-untyped-def]
+def until(what: str, condition: Callable[[], bool], seconds: float = 10, pause: float = 0.02) -> None:
     """Waits for a condition, with a bound."""
     end = time.monotonic() + seconds
     while not condition():
