@@ -193,20 +193,20 @@ STORM = Pitfall(
 # ---- Retries at once -----------------------------------------------------------------------------
 
 
-def retried(retries: str, short: bool) -> tuple[float, float, float]:
+def retried(command: str, short: bool) -> tuple[float, float, float]:
     peak, rest = (1, 6) if short else (3, 20)
     with Stage() as stage:
         service = stage.service(2, "20ms")
         nginx = stage.nginx("front", f"""
   loadline_gate api:256k limit=2 retry_after=1-{rest};
   server {{ listen 127.0.0.1:PORT; location / {{ loadline api; proxy_pass http://{service.address}; }} }}""")
-        result = stage.load(nginx.url, f"300,20@{peak}s", peak + rest, "--retries", retries, "--attempts", "4")
+        result = stage.load(nginx.url, f"300,20@{peak}s", peak + rest, *command.split("20@3s ")[1].split())
         attempts = per(result["attempts"], result["calls"])
         return attempts, 100 * per(result["good"], result["calls"]), result["per_second"][0]["offered"]
 
 
 def run_retries(pitfall: Pitfall, short: bool) -> Shown:
-    wrong, right = retried("now", short), retried("backoff", short)
+    wrong, right = retried(pitfall.wrong, short), retried(pitfall.right, short)
     peak = 1 if short else 3
     return Shown(
         f"A service that can do 100/s; 300/s for {peak} s, then 20/s. Clients that ask up to four times: at once, or after what "

@@ -132,17 +132,18 @@ location /reports/ { loadline reports; proxy_pass http://SERVICE/; }""",
 INSTANCES = 10
 
 
-def divided(limit: int, burst: int) -> int:
+def divided(gate: str, burst: int) -> int:
     with Stage() as stage:
         database = stage.service(50, "50ms")
-        gates = "".join(f"  loadline_gate api{i}:256k limit={limit} queue=off;\n" for i in range(INSTANCES))
+        gates = "\n".join(gate.replace("api:", f"api{i}:") for i in range(INSTANCES))
         ports = [stage.free_port() for _ in range(INSTANCES)]
         servers = "".join(f"""
   server {{
     listen 127.0.0.1:{port};
     location / {{ loadline api{i}; proxy_pass http://{database.address}; }}
   }}""" for i, port in enumerate(ports))
-        nginx = stage.nginx("instances", f"""{gates}{servers}
+        nginx = stage.nginx("instances", f"""{gates}
+{servers}
   upstream instances {{ {" ".join(f"server 127.0.0.1:{port} max_fails=0;" for port in ports)} }}
   server {{ listen 127.0.0.1:PORT; location / {{ proxy_pass http://instances; proxy_next_upstream off; }} }}""")
         # A burst of long queries: all that is let through is at the database at the same time.
@@ -152,7 +153,7 @@ def divided(limit: int, burst: int) -> int:
 
 def run_instances(pitfall: Pitfall, short: bool) -> Shown:
     burst = 700
-    wrong, right = divided(50, burst), divided(5, burst)
+    wrong, right = divided(pitfall.wrong, burst), divided(pitfall.right, burst)
     return Shown(
         f"{INSTANCES} instances before a database with a pool of 50, {burst} queries of a second at once:",
         [Figure("most queries at the database at once", wrong, right)],
