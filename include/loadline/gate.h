@@ -366,6 +366,7 @@ class BasicGate {
   void insert_after(detail::TicketList& list, std::uint32_t before, std::uint32_t index) noexcept;
   void unlink(detail::TicketList& list, std::uint32_t index) noexcept;
   [[nodiscard]] static std::uint32_t queue_number(std::uint32_t importance, bool heavy) noexcept;
+  [[nodiscard]] std::uint32_t queue_number_of(std::uint32_t index) const noexcept;
   [[nodiscard]] detail::TicketList& queue_of(std::uint32_t index) const noexcept;
   [[nodiscard]] std::uint32_t charge_now(std::uint32_t index) const noexcept;
   [[nodiscard]] std::uint32_t mask_of_heavies() const noexcept;
@@ -373,7 +374,6 @@ class BasicGate {
   [[nodiscard]] std::uint32_t mask_without(std::uint32_t index) const noexcept;
   [[nodiscard]] std::uint32_t next_heavy(std::uint32_t importance) const noexcept;
   [[nodiscard]] bool heavy_eligible(std::uint32_t importance) const noexcept;
-  [[nodiscard]] std::uint32_t bit_of(const detail::TicketList& queue) const noexcept;
   void publish_waiting() noexcept;
   bool enqueue(Participant who, const Request& request, std::uint32_t cost,
                const Judgement& judgement, Word seen, Instant now, Offer& answer) noexcept;

@@ -61,7 +61,12 @@ inline void BasicGate<Sync>::free_ticket(std::uint32_t index) noexcept {
 
 template <class Sync>
 inline void BasicGate<Sync>::append(detail::TicketList& list, std::uint32_t index) noexcept {
-  insert_after(list, list.tail, index);
+  TicketAt& ticket = tickets_[index];
+  ticket.previous = list.tail;
+  ticket.next = detail::kNoTicket;
+  (in_range(list.tail) ? tickets_[list.tail].next : list.head) = index;
+  list.tail = index;
+  ++list.count;
 }
 
 // kNoTicket: at the head.
@@ -92,9 +97,13 @@ std::uint32_t BasicGate<Sync>::queue_number(std::uint32_t importance, bool heavy
 }
 
 template <class Sync>
+std::uint32_t BasicGate<Sync>::queue_number_of(std::uint32_t index) const noexcept {
+  return queue_number(tickets_[index].importance, tickets_[index].heavy != 0);
+}
+
+template <class Sync>
 detail::TicketList& BasicGate<Sync>::queue_of(std::uint32_t index) const noexcept {
-  const TicketAt& ticket = tickets_[index];
-  return guarded().queues[queue_number(ticket.importance, ticket.heavy != 0)];
+  return guarded().queues[queue_number_of(index)];
 }
 
 // What one who waits is charged if it starts now: a limit that was lowered below its weight while
@@ -191,20 +200,16 @@ inline bool BasicGate<Sync>::enqueue(Participant who, const Request& request, st
 }
 
 template <class Sync>
-std::uint32_t BasicGate<Sync>::bit_of(const detail::TicketList& queue) const noexcept {
-  return 1U << (&queue - guarded().queues);
-}
-
-template <class Sync>
 inline void BasicGate<Sync>::join_queue(std::uint32_t index, const Request& request) noexcept {
   const std::uint32_t importance = request.importance;
+  const std::uint32_t number = queue_number_of(index);
   if (has_tenants()) {
     take_turn(index, request);
   } else {
-    append(queue_of(index), index);
+    append(guarded().queues[number], index);
   }
   ++guarded().waiting;
-  guarded().occupied.store(occupied_queues() | bit_of(queue_of(index)), std::memory_order_relaxed);
+  guarded().occupied.store(occupied_queues() | 1U << number, std::memory_order_relaxed);
   auto& waiting = guarded().class_waiting[importance];
   if (waiting.load(std::memory_order_relaxed) == 0) {
     begin_standing(importance, tickets_[index].arrival);
@@ -218,11 +223,12 @@ inline void BasicGate<Sync>::leave_queue(std::uint32_t index) noexcept {
   if (has_tenants()) {
     leave_calendar(index);
   }
-  detail::TicketList& queue = queue_of(index);
+  const std::uint32_t number = queue_number_of(index);
+  detail::TicketList& queue = guarded().queues[number];
   unlink(queue, index);
   --guarded().waiting;
   if (queue.count == 0) {
-    guarded().occupied.store(occupied_queues() & ~bit_of(queue), std::memory_order_relaxed);
+    guarded().occupied.store(occupied_queues() & ~(1U << number), std::memory_order_relaxed);
   }
   if (has_tenants()) {
     publish_farthest(importance);

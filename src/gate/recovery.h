@@ -44,9 +44,10 @@ void BasicGate<Sync>::rebuild_lists() noexcept {
   }
   guarded().waiting = 0;
   std::uint32_t occupied = 0;
-  for (const detail::TicketList& queue : guarded().queues) {
-    guarded().waiting += queue.count;
-    occupied |= queue.count != 0 ? bit_of(queue) : 0U;
+  for (std::uint32_t number = 0; number < detail::kQueues; ++number) {
+    const std::uint32_t count = guarded().queues[number].count;
+    guarded().waiting += count;
+    occupied |= count != 0 ? 1U << number : 0U;
   }
   guarded().occupied.store(occupied, std::memory_order_relaxed);
   for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
