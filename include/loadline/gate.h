@@ -256,8 +256,9 @@ class BasicGate {
   Offer offer_observed(Slot& mine, const Request& request, Instant now) noexcept;
   Offer offer_locked(Participant who, const Request& request, std::uint32_t cost,
                      Instant now) noexcept;
-  bool offer_in_section(Participant who, const Request& request, std::uint32_t cost, Instant now,
-                        Offer& answer) noexcept;
+  [[gnu::always_inline]] bool offer_in_section(Participant who, const Request& request,
+                                               std::uint32_t cost, Instant now,
+                                               Offer& answer) noexcept;
   Reason no_place_for(const Request& request, bool heavy, bool full, Instant now,
                       Signals& signals) noexcept;
   void start(Offer& answer, Slot& mine, const Request& request, std::uint32_t cost,
@@ -375,8 +376,9 @@ class BasicGate {
   [[nodiscard]] std::uint32_t next_heavy(std::uint32_t importance) const noexcept;
   [[nodiscard]] bool heavy_eligible(std::uint32_t importance) const noexcept;
   void publish_waiting() noexcept;
-  bool enqueue(Participant who, const Request& request, std::uint32_t cost,
-               const Judgement& judgement, Word seen, Instant now, Offer& answer) noexcept;
+  [[gnu::always_inline]] bool enqueue(Participant who, const Request& request, std::uint32_t cost,
+                                      const Judgement& judgement, Word seen, Instant now,
+                                      Offer& answer) noexcept;
   void join_queue(std::uint32_t index, const Request& request) noexcept;
   void leave_queue(std::uint32_t index) noexcept;
   void publish_ready(Slot& owner) noexcept;
@@ -394,8 +396,8 @@ class BasicGate {
 
   // Settling (src/gate/settle.h).
   [[nodiscard]] bool owns(Participant who, Ticket ticket) noexcept;
-  [[nodiscard]] bool abandoned(std::uint32_t index) const noexcept;
-  void make_permit(Slot& mine, std::uint32_t index, Permit& permit) noexcept;
+  [[nodiscard, gnu::always_inline]] bool abandoned(std::uint32_t index) const noexcept;
+  [[gnu::always_inline]] void make_permit(Slot& mine, std::uint32_t index, Permit& permit) noexcept;
   bool take_units(Slot& mine, std::uint32_t index) noexcept;
   bool take_alone(Participant who, std::uint64_t ready, Settled& settled) noexcept;
   void take(Participant who, std::uint32_t index, Settled& settled) noexcept;

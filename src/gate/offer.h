@@ -196,8 +196,9 @@ inline Offer BasicGate<Sync>::offer_locked(Participant who, const Request& reque
   {
     Section section(*this, now);
     if (!section.held()) {
-      return rejection(turned_away(slot(who), request,
-                                   {.verdict = Verdict::reject, .reason = Reason::busy}, now));
+      refuse_offer(answer, turned_away(slot(who), request,
+                                       {.verdict = Verdict::reject, .reason = Reason::busy}, now));
+      return answer;
     }
     while (!offer_in_section(who, request, cost, section.now(), answer)) {
     }
@@ -212,9 +213,11 @@ inline Offer BasicGate<Sync>::offer_locked(Participant who, const Request& reque
 // One attempt. False if what it was judged by has changed meanwhile: the word, who waits, or in
 // which order.
 template <class Sync>
-inline bool BasicGate<Sync>::offer_in_section(Participant who, const Request& request,
-                                              std::uint32_t cost, Instant now,
-                                              Offer& answer) noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::offer_in_section(Participant who,
+                                                                     const Request& request,
+                                                                     std::uint32_t cost,
+                                                                     Instant now,
+                                                                     Offer& answer) noexcept {
   Slot& mine = slot(who);
   const Word word = load_word();
   Judgement judgement = judge(request, cost, word, now, {.tenants = has_tenants()});

@@ -167,9 +167,10 @@ void BasicGate<Sync>::publish_waiting() noexcept {
 // Waiting is published on the very word in which the request did not fit: had a slot come free
 // since, the exchange fails, and nobody sleeps beside an empty slot.
 template <class Sync>
-inline bool BasicGate<Sync>::enqueue(Participant who, const Request& request, std::uint32_t cost,
-                                     const Judgement& judgement, Word seen, Instant now,
-                                     Offer& answer) noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::enqueue(Participant who, const Request& request,
+                                                            std::uint32_t cost,
+                                                            const Judgement& judgement, Word seen,
+                                                            Instant now, Offer& answer) noexcept {
   const bool heavy = cost > 1;
   const bool may_be_passed =
       heavy && (heavies_wait_at_or_above(request.importance) || heavies_are_full(cost));

@@ -18,14 +18,15 @@ bool BasicGate<Sync>::owns(Participant who, Ticket ticket) noexcept {
 }
 
 template <class Sync>
-bool BasicGate<Sync>::abandoned(std::uint32_t index) const noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::abandoned(std::uint32_t index) const noexcept {
   const TicketAt& ticket = tickets_[index];
   return ticket.abandoned.load(std::memory_order_acquire) ==
          ticket.generation.load(std::memory_order_relaxed);
 }
 
 template <class Sync>
-inline void BasicGate<Sync>::make_permit(Slot& mine, std::uint32_t index, Permit& permit) noexcept {
+[[gnu::always_inline]] inline void BasicGate<Sync>::make_permit(Slot& mine, std::uint32_t index,
+                                                                Permit& permit) noexcept {
   const TicketAt& ticket = tickets_[index];
   permit.started_ = ticket.decided;
   permit.tenant_ = 0;
