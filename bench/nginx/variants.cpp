@@ -84,8 +84,8 @@ const std::string kEverythingAsked =
 
 Variant rejecting_with_everything(const Surroundings& around, std::string name) {
   Variant variant = rejecting(around, std::move(name));
-  variant.http = kEverythingInHttp + "  loadline_gate bench:4m limit=1 queue=1" +
-                 kEverythingAtTheGate + ";\n";
+  variant.http =
+      kEverythingInHttp + "  loadline_gate bench:4m limit=1 queue=1" + kEverythingAtTheGate + ";\n";
   variant.answer = kEverythingAsked + "      " +
                    fmt::format("proxy_pass http://127.0.0.1:{};\n", around.blackhole_port);
   return variant;
