@@ -54,15 +54,6 @@ Pass& next_pass(RequestState& state) noexcept {
   return pass;
 }
 
-// What an earlier gate has said is not forgotten: a wait, or that it would have refused.
-void stand(RequestState& state, Standing standing) noexcept {
-  const bool more_to_say =
-      state.standing != Standing::observed && state.standing != Standing::admitted_after_wait;
-  if (state.asked == 0 || more_to_say || standing == Standing::observed) {
-    state.standing = standing;
-  }
-}
-
 enum class Go : std::uint8_t { on, no_further };
 struct Step {
   Go go;
@@ -73,7 +64,8 @@ constexpr Step kOn{Go::on, NGX_DECLINED};
 Step fail_open(Way& way, const Question& question, const char* what) noexcept {
   report_fault(*question.ask.gate, what);
   if (RequestState* state = state_at(way, question, Keep::until_the_end)) {
-    stand(*state, Standing::failed_open);
+    state->passed_ungated = true;
+    stand_admitted(*state);
     next_pass(*state);
   }
   return kOn;
@@ -86,11 +78,11 @@ Step enter(Way& way, const Question& question, Offer& offer) noexcept {
     wake(hosted, hosted.gate.release(hosted.seat, offer.permit, Outcome::ignored, question.now));
     return {Go::no_further, NGX_DECLINED};
   }
-  const bool would_reject = offer.reason != Reason::none;
-  stand(*state, would_reject ? Standing::observed : Standing::admitted);
-  if (would_reject) {
+  if (offer.reason != Reason::none) {
+    state->observed = true;
     state->reason = offer.reason;
   }
+  stand_admitted(*state);
   next_pass(*state).permit = static_cast<Permit&&>(offer.permit);
   return kOn;
 }

@@ -1,6 +1,7 @@
 #include "grpc.h"
 
 #include "headers_out.h"
+#include "media_type.h"
 
 namespace loadline::ngx {
 namespace {
@@ -26,15 +27,17 @@ bool is_grpc(const ngx_http_request_t* r) noexcept {
   if (r->headers_in.content_type == nullptr) {
     return false;
   }
-  const std::string_view type = view(r->headers_in.content_type->value);
-  return type.starts_with(kType) &&
-         (type.size() == kType.size() || type[kType.size()] == '+' || type[kType.size()] == ';');
+  const ngx_str_t& type = r->headers_in.content_type->value;
+  return is_media_type(type, kType) || (type.len > kType.size() && type.data[kType.size()] == '+' &&
+                                        is_media_type({kType.size(), type.data}, kType));
 }
 
 ngx_int_t send_grpc_rejection(const RequestState& state) noexcept {
   ngx_http_request_t* r = state.request;
   r->headers_out.status = NGX_HTTP_OK;
-  r->headers_out.content_length_n = -1;
+  // Over HTTP/1, which no gRPC client speaks but anybody may claim, the end must be told.
+  r->headers_out.content_length_n = r->http_version < NGX_HTTP_VERSION_20 ? 0 : -1;
+  r->disable_not_modified = 1;  // or If-Match would make a 412 of it
   r->headers_out.content_type = constant(kType);
   r->headers_out.content_type_len = kType.size();
   r->header_only = 1;

@@ -33,7 +33,8 @@ void settle(RequestState& state, Settled& settled) noexcept {
   state.waited = state.waited + settled.waited;
   switch (settled.kind) {
     case Settled::Kind::admit:
-      state.standing = Standing::admitted_after_wait;
+      state.has_waited = true;
+      stand_admitted(state);
       state.taken().back().permit = static_cast<Permit&&>(settled.permit);
       return;
     case Settled::Kind::reject:
@@ -47,7 +48,8 @@ void settle(RequestState& state, Settled& settled) noexcept {
       break;
   }
   // The gate does not know it any more. That is our fault and not the caller's.
-  state.standing = Standing::failed_open;
+  state.passed_ungated = true;
+  stand_admitted(state);
   report_fault(*state.hosted, "a waiting request was lost");
 }
 

@@ -151,6 +151,15 @@ char* fix_group(ngx_conf_t* cf, Ask& ask) noexcept {
   return NGX_CONF_OK;
 }
 
+// In one order everywhere: who holds a permit of one and waits at the next never waits for who does
+// the reverse. Gates with a quota come last, so that a key does not pay for what another gate
+// refuses; else it is the order in which the file first names them.
+bool is_asked_before(const Ask& a, const Ask& b) noexcept {
+  const bool a_charges = a.gate->policy.quota.any();
+  const bool b_charges = b.gate->policy.quota.any();
+  return a_charges != b_charges ? b_charges : a.gate->number < b.gate->number;
+}
+
 // A key that nobody counts would be taken for a protection.
 char* check_tables(ngx_conf_t* cf, const Ask& ask) noexcept {
   const Policy& policy = ask.gate->policy;
@@ -192,15 +201,12 @@ char* set_loadline(ngx_conf_t* cf, ngx_command_t*, void* data) noexcept {
   return NGX_CONF_OK;
 }
 
-// In one order everywhere, that in which the file first names them: who holds a permit of one and
-// waits at the next never waits for who does the reverse.
 char* settle_asks(ngx_conf_t* cf, LocationConf& conf) noexcept {
   if (conf.asks == nullptr) {
     return NGX_CONF_OK;
   }
   auto* first = static_cast<Ask*>(conf.asks->elts);
-  std::sort(first, first + conf.asks->nelts,
-            [](const Ask& a, const Ask& b) { return a.gate->number < b.gate->number; });
+  std::sort(first, first + conf.asks->nelts, is_asked_before);
   for (Ask* ask = first; ask != first + conf.asks->nelts; ++ask) {
     if (check_tables(cf, *ask) != NGX_CONF_OK || fix_class(cf, *ask) != NGX_CONF_OK ||
         fix_deadline(cf, *ask) != NGX_CONF_OK || fix_weight(cf, *ask) != NGX_CONF_OK ||

@@ -11,7 +11,7 @@ namespace {
 // that has to connect anew costs three times as much.
 void give_up_unsent_body(ngx_http_request_t* r) noexcept {
   const bool has_body = r->headers_in.content_length_n > 0 || r->headers_in.chunked;
-  if (r->headers_in.expect != nullptr && has_body) {
+  if (r->headers_in.expect != nullptr && has_body && r->request_body == nullptr) {
     r->keepalive = 0;
   }
   r->expect_tested = 1;  // and no "100 Continue" before it

@@ -1,5 +1,6 @@
 #include "release.h"
 
+#include "media_type.h"
 #include "request.h"
 #include "streams.h"
 
@@ -18,8 +19,7 @@ RequestState* holder_of(ngx_http_request_t* r) noexcept {
 }
 
 bool is_event_stream(const ngx_http_request_t* r) noexcept {
-  constexpr std::string_view kType = "text/event-stream";
-  return view(r->headers_out.content_type).starts_with(kType);
+  return is_media_type(r->headers_out.content_type, "text/event-stream");
 }
 
 // An upgraded connection may stay for hours, and is no longer a request.

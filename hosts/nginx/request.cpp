@@ -78,6 +78,16 @@ RequestState* find_state(ngx_http_request_t* r) noexcept {
   return state == nullptr && (r->internal || r->filter_finalize) ? recover(r) : state;
 }
 
+void stand_admitted(RequestState& state) noexcept {
+  if (state.observed) {
+    state.standing = Standing::observed;
+  } else if (state.has_waited) {
+    state.standing = Standing::admitted_after_wait;
+  } else {
+    state.standing = state.passed_ungated ? Standing::failed_open : Standing::admitted;
+  }
+}
+
 void release(RequestState& state, Outcome outcome) noexcept {
   stop_watching(state);
   for (Pass& pass : state.taken()) {

@@ -37,6 +37,9 @@ struct RequestState {
   Reason reason = Reason::none;
   std::uint8_t importance = 0;
   std::uint16_t retry_after = 0;
+  bool observed = false;    // a gate would have refused it
+  bool has_waited = false;  // at a gate that let it in
+  bool passed_ungated = false;
   bool under_way = false;  // all its gates have let it in
   bool answered = false;   // the rejection has been handed to nginx
   ShortAnswer short_answer;
@@ -65,6 +68,9 @@ RequestState* make_state(ngx_http_request_t* r, std::size_t passes, Keep keep) n
 // The state of this main request, found again after an internal redirect; null if no gate was
 // asked.
 RequestState* find_state(ngx_http_request_t* r) noexcept;
+
+// How a request stands that has been let in: what the gate that was asked last has said is not all.
+void stand_admitted(RequestState& state) noexcept;
 
 // Gives back all that the request holds of limits, once. Does nothing without.
 void release(RequestState& state, Outcome outcome) noexcept;

@@ -15,6 +15,20 @@ bool has_unknown_length(const ngx_http_request_t* r) noexcept {
   return r->headers_in.chunked;
 }
 
+// A gRPC client may go on sending for as long as it is answered. Only HTTP/2 can, so that nobody is
+// believed who merely says that he is one.
+bool may_stream(const ngx_http_request_t* r) noexcept {
+  return r->http_version >= NGX_HTTP_VERSION_20 && is_grpc(r);
+}
+
+// ngx_http_dav_module wants the body in a file that stays, and says so just before it reads it
+// itself. Where nothing else answers, a PUT is its.
+bool is_put_to_a_file(ngx_http_request_t* r) noexcept {
+  const auto* core = static_cast<const ngx_http_core_loc_conf_t*>(
+      ngx_http_get_module_loc_conf(r, ngx_http_core_module));
+  return r->method == NGX_HTTP_PUT && core->handler == nullptr;
+}
+
 void go_on(ngx_http_request_t* r) noexcept {
   r->write_event_handler = ngx_http_core_run_phases;
   ngx_http_core_run_phases(r);
@@ -22,14 +36,15 @@ void go_on(ngx_http_request_t* r) noexcept {
 
 }  // namespace
 
-bool is_yet_to_come(const ngx_http_request_t* r, const LocationConf& conf) noexcept {
-  if (conf.read_body == 0 || r->request_body != nullptr || r->headers_in.upgrade != nullptr ||
-      is_grpc(r)) {
+bool is_yet_to_come(ngx_http_request_t* r, const LocationConf& conf) noexcept {
+  if (conf.read_body == 0 || r->request_body != nullptr || is_put_to_a_file(r)) {
     return false;
   }
   const off_t length = r->headers_in.content_length_n;
-  return length > 0 ? length <= conf.read_body
-                    : conf.read_body == NGX_MAX_OFF_T_VALUE && has_unknown_length(r);
+  if (length > 0) {
+    return length <= conf.read_body;
+  }
+  return conf.read_body == NGX_MAX_OFF_T_VALUE && has_unknown_length(r) && !may_stream(r);
 }
 
 ngx_int_t read_body_first(ngx_http_request_t* r) noexcept {

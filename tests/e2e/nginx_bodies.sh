@@ -14,6 +14,7 @@ start_nginx <<EOC
     location / { proxy_pass http://$service; }
     location /streamed { loadline_read_body off; proxy_request_buffering off; proxy_http_version 1.1; proxy_pass http://$service; }
     location /small { loadline_read_body 8; proxy_pass http://$service; }
+    location /dav/ { root $work/files; dav_methods PUT; create_full_put_path on; }
     location = /status { loadline_stub_status; }
   }
 EOC
@@ -43,6 +44,14 @@ for path in / / /; do
   equal "another request" 200 "$(code $path)"
 done
 equal "with a body of its own" 200 "$(code / --data-binary 12345)"
+send_slowly / 'Upgrade: websocket\r\nConnection: upgrade\r\nContent-Length: 5' a
+senders+=("$sender")
+send_slowly / 'Content-Type: application/grpc\r\nContent-Length: 5' a
+senders+=("$sender")
+send_slowly / 'Content-Type: application/grpc\r\nTransfer-Encoding: chunked' '1\r\na\r\n'
+senders+=("$sender")
+wait_until "these are connected, too" connections_are 43
+equal "whatever they say that they are" 0 "$(state .in_flight)"
 for pid in "${senders[@]}"; do stop "$pid"; done
 equal "received by the service" 4 "$(service_count received)"
 
@@ -59,6 +68,10 @@ send_slowly /small 'Content-Length: 9' a
 wait_until "a longer one is not" state_is .in_flight 1
 stop "$sender"
 wait_until "it is free" state_is .in_flight 0
+
+it "leaves a body to who puts it into a file"
+equal "created" 201 "$(code /dav/new -X PUT --data-binary "@$work/payload")"
+equal "its length" 10000000 "$(wc -c <"$work/files/dav/new")"
 
 it "lets a body through whole"
 equal "its length" 10000000 "$(get /echo --data-binary "@$work/payload" | jq .body_bytes)"

@@ -8,6 +8,10 @@ free_port
 start_nginx <<EOC
   loadline_gate all:256k limit=4 queue=off;
   loadline_gate reports:256k limit=1 queue=2 wait=3s;
+  loadline_gate keys:512k limit=9 quota=1r/h;
+  loadline_gate closed:256k limit=1 queue=off;
+  loadline_gate seen:256k limit=1 queue=off mode=observe;
+  loadline_gate narrow:256k limit=1 queue=9 wait=5s;
   server {
     listen 127.0.0.1:$port;
     loadline all class=critical_plus;
@@ -18,7 +22,10 @@ start_nginx <<EOC
       add_header X-Gate "\$loadline_gate \$loadline_status \$loadline_class" always;
       proxy_pass http://$service/;
     }
+    location /keys/ { loadline keys quota=\$arg_key; loadline closed; proxy_pass http://$service/; }
+    location /seen/ { loadline seen; loadline narrow; proxy_pass http://$service/; }
     location = /status { loadline_stub_status; }
+    location = /control { loadline_control; }
   }
 EOC
 gate_state() { get /status | jq -r ".gates[] | select(.name == \"$1\") | $2"; }
@@ -70,3 +77,16 @@ offered=$(gate_state reports '[.classes[] | .admitted, .cancelled, (.rejected | 
 equal "refused" 503 "$(code /reports/)"
 equal "the second was not asked" "$offered" \
   "$(gate_state reports '[.classes[] | .admitted, .cancelled, (.rejected | add // 0)] | add')"
+
+it "does not charge a key for what another gate refuses"
+code '/control?gate=closed&draining=on' -X POST >/dev/null
+equal "refused" "503 503" "$(code '/keys/?key=a') $(code '/keys/?key=a')"
+code '/control?gate=closed&draining=off' -X POST >/dev/null
+equal "served" 200 "$(code '/keys/?key=a')"
+equal "and charged" 429 "$(code '/keys/?key=a')"
+
+it "does not forget after a wait that another gate would have refused"
+begin "/seen/sleep?ms=1500"
+wait_until "it is full" gate_is narrow .in_flight 1
+equal "the next, after its wait" 200 "$(code /seen/)"
+logged '^200 OBSERVED:limit:.* /seen/$' || fail "access log: $(tail -n 2 "$work/access.log")"

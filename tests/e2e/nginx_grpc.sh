@@ -21,6 +21,7 @@ start_nginx <<EOC
   }
   server {
     listen 127.0.0.1:$port;
+    location /grpc { loadline api; proxy_pass http://127.0.0.1:$upstream; }
     location = /status { loadline_stub_status; }
   }
 EOC
@@ -53,8 +54,24 @@ matches "status" $'\r\ngrpc-status: 4\r\n' "$answer"
 matches "type" $'\r\ncontent-type: application/grpc\r\n' "$answer"
 [[ $answer != *grpc-retry-pushback-ms* ]] || fail "a time to come back: $answer"
 
+it "ends its answer where somebody claims to be a gRPC client over HTTP/1"
+start holder /usr/bin/python3 "$root/tests/e2e/clients/grpc_pair.py" call "$grpc_port" Sleep 2000
+wait_until "it is in flight" state_is .in_flight 1
+answer=$(curl -s -i -m 5 -X POST -H 'Content-Type: application/grpc' -d '' "http://127.0.0.1:$port/grpc")
+matches "its length" $'\r\nContent-Length: 0\r\n' "$answer"
+matches "its status" $'\r\ngrpc-status: 14\r\n' "$answer"
+refused=$(class_state critical .rejected.limit)
+for http in --http1.1 --http2-prior-knowledge; do
+  [ "$http" = --http1.1 ] && to=$port/grpc || to=$grpc_port/grpc
+  answer=$(curl -s -i -m 5 "$http" -X POST -H 'content-type: application/grpc' -H 'If-Match: "x"' -d '' "http://127.0.0.1:$to")
+  matches "not what its conditions ask for, $http" "grpc-status: 14" "$answer"
+done
+equal "each counted once" $((refused + 2)) "$(class_state critical .rejected.limit)"
+logged '^200 REJECTED:limit' || fail "it is not logged as what it was"
+wait_until "the first is served" grep -q '^OK 2000' "$work/holder.log"
+
 it "counts each as what it was"
 equal "quota" 1 "$(class_state critical .rejected.quota)"
-equal "limit" 1 "$(class_state critical .rejected.limit)"
+equal "limit" 4 "$(class_state critical .rejected.limit)"
 equal "deadline" 1 "$(class_state critical .rejected.deadline_expired)"
 equal "in flight" 0 "$(state .in_flight)"
