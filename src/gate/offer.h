@@ -191,6 +191,7 @@ Offer BasicGate<Sync>::offer_observed(Slot& mine, const Request& request, Instan
 template <class Sync>
 inline Offer BasicGate<Sync>::offer_locked(Participant who, const Request& request,
                                            std::uint32_t cost, Instant now) noexcept {
+  constexpr int kMostAttempts = 1000;
   Offer answer;
   bool more = false;
   {
@@ -200,7 +201,15 @@ inline Offer BasicGate<Sync>::offer_locked(Participant who, const Request& reque
                                        {.verdict = Verdict::reject, .reason = Reason::busy}, now));
       return answer;
     }
-    while (!offer_in_section(who, request, cost, section.now(), answer)) {
+    // An attempt fails where it, or somebody else, has changed what it was judged by. In a block
+    // that was scribbled on it may fail for ever.
+    int attempts = kMostAttempts;
+    while (attempts > 0 && !offer_in_section(who, request, cost, section.now(), answer)) {
+      --attempts;
+    }
+    if (attempts == 0) {
+      refuse_offer(answer, turned_away(slot(who), request,
+                                       {.verdict = Verdict::reject, .reason = Reason::busy}, now));
     }
     more = dispatch(section.now(), answer.signals);
   }
