@@ -18,11 +18,11 @@ if [ -e conf_flags ]; then
   # shellcheck source=/dev/null
   . ./conf_flags
 else
-  read -ra NGINX_CONF_FLAGS <<<"${NGINX_FLAGS:---with-compat}"
+  read -ra NGX_CONF_FLAGS <<<"${NGINX_FLAGS:---with-compat}"
 fi
 configure=./configure
 [ -x "$configure" ] || configure=./auto/configure  # in a checkout
-"$configure" --with-cc-opt=-fPIC "${NGINX_CONF_FLAGS[@]}" --builddir="$build_directory" \
+"$configure" --with-cc-opt=-fPIC "${NGX_CONF_FLAGS[@]}" --builddir="$build_directory" \
   >"$build_directory/configure.log" 2>&1 || {
   tail -n 20 "$build_directory/configure.log" >&2
   exit 1

@@ -210,7 +210,10 @@ class Proxy:
 
     def children(self) -> set[int]:
         assert self.master is not None
-        text = Path(f"/proc/{self.master.pid}/task/{self.master.pid}/children").read_text()
+        try:
+            text = Path(f"/proc/{self.master.pid}/task/{self.master.pid}/children").read_text()
+        except OSError:
+            return set()  # the master has ended
         return {int(pid) for pid in text.split() if is_running(int(pid))}
 
     def current_workers(self) -> set[int]:
