@@ -48,22 +48,11 @@ void see(HeaderClaims& claims, const ngx_table_elt_t& header, const LocationConf
   }
 }
 
-// All of the request's headers; a header that nginx gave no name of its own stands only here.
-template <class Visit>
-void each_header(const ngx_http_request_t* r, Visit visit) noexcept {
-  for (const ngx_list_part_t* part = &r->headers_in.headers.part; part != nullptr;
-       part = part->next) {
-    auto* headers = static_cast<ngx_table_elt_t*>(part->elts);
-    for (ngx_uint_t i = 0; i < part->nelts; ++i) {
-      visit(headers[i]);
-    }
-  }
-}
-
 HeaderClaims read_headers(const ngx_http_request_t* r, const LocationConf& conf,
                           const Policy& policy) noexcept {
   HeaderClaims claims;
-  each_header(r, [&](const ngx_table_elt_t& header) { see(claims, header, conf, policy); });
+  each_header(r->headers_in.headers,
+              [&](const ngx_table_elt_t& header) { see(claims, header, conf, policy); });
   return claims;
 }
 
@@ -137,12 +126,8 @@ std::uint64_t key_of(const ngx_str_t& name) noexcept {
   return name.len == 0 ? 0 : hash_key(view(name));
 }
 
-// At least 1, since 0 means "no timeout" to some who read such headers; at most what grpc-timeout
-// can carry.
 ngx_str_t time_left(ngx_http_request_t* r, Duration left, bool grpc) noexcept {
-  constexpr std::int64_t kMillisecond = 1'000'000;
-  constexpr std::int64_t kMost = 99'999'999;
-  return print(r, grpc ? "%Lm" : "%L", std::clamp(left.ns / kMillisecond, std::int64_t{1}, kMost));
+  return print(r, grpc ? "%Lm" : "%L", milliseconds_to_hand_on(left));
 }
 
 bool is_exempt(ngx_http_request_t* r, const LocationConf& conf) noexcept {
@@ -210,7 +195,7 @@ bool is_preflight(const ngx_http_request_t* r) noexcept {
   constexpr ngx_uint_t kMethodHash = header_hash(kMethod);
   bool has_origin = false;
   bool has_method = false;
-  each_header(r, [&](const ngx_table_elt_t& header) {
+  each_header(r->headers_in.headers, [&](const ngx_table_elt_t& header) {
     has_origin = has_origin || is_named(header, kOrigin, kOriginHash);
     has_method = has_method || is_named(header, kMethod, kMethodHash);
   });
@@ -220,7 +205,7 @@ bool is_preflight(const ngx_http_request_t* r) noexcept {
 void rewrite_claims(const RequestState& state, const LocationConf& conf, Instant now) noexcept {
   ngx_http_request_t* r = state.request;
   const Policy& policy = state.hosted->policy;
-  each_header(r, [&](ngx_table_elt_t& header) {
+  each_header(r->headers_in.headers, [&](ngx_table_elt_t& header) {
     if (is_named(header, conf.class_header)) {
       header.value = constant(policy.classes[state.importance].name_view());
     } else if (is_named(header, conf.tenant_header)) {

@@ -15,6 +15,14 @@ struct Claims {
 Claims read_claims(ngx_http_request_t* r, const LocationConf& conf, const Ask& ask,
                    Instant now) noexcept;
 
+// What is left of a deadline, as it is handed on: at least 1, since 0 means "no timeout" to some
+// who read such headers; at most what grpc-timeout can carry.
+inline std::int64_t milliseconds_to_hand_on(Duration left) noexcept {
+  constexpr std::int64_t kMillisecond = 1'000'000;
+  constexpr std::int64_t kMost = 99'999'999;
+  return std::clamp(left.ns / kMillisecond, std::int64_t{1}, kMost);
+}
+
 // May browsers ask whether they may ask (CORS preflight, Fetch Standard 3.2.2)?
 bool is_preflight(const ngx_http_request_t* r) noexcept;
 

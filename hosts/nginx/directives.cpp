@@ -9,8 +9,6 @@
 namespace loadline::ngx {
 namespace {
 
-char duplicate[] = "is duplicate";  // nginx wants it writable
-
 HeaderName make_header_name(ngx_conf_t* cf, const ngx_str_t& text) noexcept {
   HeaderName name;
   name.lowcase.data = static_cast<u_char*>(ngx_pnalloc(cf->pool, text.len));

@@ -6,8 +6,6 @@
 namespace loadline::ngx {
 namespace {
 
-char duplicate[] = "is duplicate";  // nginx wants it writable
-
 ngx_http_complex_value_t* compile(ngx_conf_t* cf, ngx_str_t text) noexcept {
   auto* value = static_cast<ngx_http_complex_value_t*>(
       ngx_pcalloc(cf->pool, sizeof(ngx_http_complex_value_t)));

@@ -42,6 +42,22 @@ T* allocate(ngx_pool_t* pool) noexcept {
   return memory == nullptr ? nullptr : new (memory) T{};
 }
 
+// Every header of a request or an answer, also those that nginx keeps no pointer of its own to.
+template <class Visit>
+void each_header(const ngx_list_t& headers, Visit visit) noexcept {
+  for (const ngx_list_part_t* part = &headers.part; part != nullptr; part = part->next) {
+    auto* first = static_cast<ngx_table_elt_t*>(part->elts);
+    for (ngx_uint_t i = 0; i < part->nelts; ++i) {
+      visit(first[i]);
+    }
+  }
+}
+
+inline const ngx_http_core_loc_conf_t& core_conf(const ngx_http_request_t* r) noexcept {
+  return *static_cast<const ngx_http_core_loc_conf_t*>(
+      ngx_http_get_module_loc_conf(r, ngx_http_core_module));
+}
+
 // The clock of every decision. nginx's own is cached for a turn of the event loop, and a turn under
 // overload lasts longer than the waits that are measured here. A worker is one thread.
 inline QuickClock worker_clock;

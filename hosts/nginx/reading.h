@@ -11,6 +11,8 @@ namespace loadline::ngx {
 
 inline char* const kError = static_cast<char*>(NGX_CONF_ERROR);
 
+inline char duplicate[] = "is duplicate";  // nginx wants it writable
+
 inline ngx_str_t* arguments(ngx_conf_t* cf) noexcept {
   return static_cast<ngx_str_t*>(cf->args->elts);
 }

@@ -28,9 +28,7 @@ std::string_view status_line(ngx_uint_t status) noexcept {
 }
 
 std::string_view server_line(const ngx_http_request_t* r) noexcept {
-  const auto* core = static_cast<const ngx_http_core_loc_conf_t*>(
-      ngx_http_get_module_loc_conf(r, ngx_http_core_module));
-  switch (core->server_tokens) {
+  switch (core_conf(r).server_tokens) {
     case NGX_HTTP_SERVER_TOKENS_OFF:
       return "Server: nginx\r\n";
     case NGX_HTTP_SERVER_TOKENS_ON:
@@ -59,12 +57,10 @@ bool body_is_ours(const ngx_http_request_t* r, const ngx_str_t& body) noexcept {
 // Is there nothing in the head that only nginx knows how to write?
 bool head_is_ours(const ngx_http_request_t* r) noexcept {
   const auto& out = r->headers_out;
-  const auto* core = static_cast<const ngx_http_core_loc_conf_t*>(
-      ngx_http_get_module_loc_conf(r, ngx_http_core_module));
   return out.status_line.len == 0 && !status_line(out.status).empty() && out.server == nullptr &&
          out.date == nullptr && out.content_length == nullptr && out.content_encoding == nullptr &&
          out.location == nullptr && out.last_modified_time == -1 && out.charset.len == 0 &&
-         !r->gzip_vary && core->keepalive_header == 0 && !server_line(r).empty();
+         !r->gzip_vary && core_conf(r).keepalive_header == 0 && !server_line(r).empty();
 }
 
 // Everything of a head but the headers of the list: the longest of each, and some to spare.
@@ -85,17 +81,14 @@ class Head {
   u_char* at_;
 };
 
+// Those that no filter has taken out.
 template <class Visit>
-void each_header(const ngx_http_request_t* r, Visit visit) noexcept {
-  for (const ngx_list_part_t* part = &r->headers_out.headers.part; part != nullptr;
-       part = part->next) {
-    const auto* headers = static_cast<const ngx_table_elt_t*>(part->elts);
-    for (ngx_uint_t i = 0; i < part->nelts; ++i) {
-      if (headers[i].hash != 0) {  // 0: some filter has taken it out
-        visit(headers[i]);
-      }
+void each_header_sent(const ngx_http_request_t* r, Visit visit) noexcept {
+  each_header(r->headers_out.headers, [&](const ngx_table_elt_t& header) {
+    if (header.hash != 0) {
+      visit(header);
     }
-  }
+  });
 }
 
 ngx_str_t number(std::array<u_char, NGX_OFF_T_LEN>& digits, off_t value) noexcept {
@@ -110,7 +103,7 @@ ngx_str_t number(std::array<u_char, NGX_OFF_T_LEN>& digits, off_t value) noexcep
 ngx_buf_t* write_answer(ngx_http_request_t* r, const ngx_str_t& body) noexcept {
   const auto& out = r->headers_out;
   std::size_t longest = kFixedPart + out.content_type.len + body.len;
-  each_header(r, [&](const ngx_table_elt_t& header) {
+  each_header_sent(r, [&](const ngx_table_elt_t& header) {
     longest += header.key.len + 2 + header.value.len + kEnd.size();
   });
   ngx_buf_t* answer = ngx_create_temp_buf(r->pool, longest);
@@ -125,7 +118,7 @@ ngx_buf_t* write_answer(ngx_http_request_t* r, const ngx_str_t& body) noexcept {
     head << "Content-Type: " << out.content_type << kEnd;
   }
   head << "Content-Length: " << number(digits, out.content_length_n) << kEnd << connection_line(r);
-  each_header(r, [&](const ngx_table_elt_t& header) {
+  each_header_sent(r, [&](const ngx_table_elt_t& header) {
     head << header.key << ": " << header.value << kEnd;
   });
   head << kEnd;

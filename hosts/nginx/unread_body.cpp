@@ -23,10 +23,8 @@ bool may_stream(const ngx_http_request_t* r) noexcept {
 
 // ngx_http_dav_module wants the body in a file that stays, and says so just before it reads it
 // itself. Where nothing else answers, a PUT is its.
-bool is_put_to_a_file(ngx_http_request_t* r) noexcept {
-  const auto* core = static_cast<const ngx_http_core_loc_conf_t*>(
-      ngx_http_get_module_loc_conf(r, ngx_http_core_module));
-  return r->method == NGX_HTTP_PUT && core->handler == nullptr;
+bool is_put_to_a_file(const ngx_http_request_t* r) noexcept {
+  return r->method == NGX_HTTP_PUT && core_conf(r).handler == nullptr;
 }
 
 void go_on(ngx_http_request_t* r) noexcept {
@@ -36,7 +34,7 @@ void go_on(ngx_http_request_t* r) noexcept {
 
 }  // namespace
 
-bool is_yet_to_come(ngx_http_request_t* r, const LocationConf& conf) noexcept {
+bool is_yet_to_come(const ngx_http_request_t* r, const LocationConf& conf) noexcept {
   if (conf.read_body == 0 || r->request_body != nullptr || is_put_to_a_file(r)) {
     return false;
   }

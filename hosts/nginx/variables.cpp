@@ -119,17 +119,12 @@ ngx_int_t get_in_flight(ngx_http_request_t* r, Value* value, uintptr_t) noexcept
   return set_format(r, *value, "%uD", hosted->gate.in_flight());
 }
 
-// At least 1, since 0 means "no timeout" to some who read such headers; at most what grpc-timeout
-// can carry.
 ngx_int_t get_deadline_left(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
-  constexpr std::int64_t kMillisecond = 1'000'000;
-  constexpr std::int64_t kMost = 99'999'999;
   const RequestState* state = state_for(r);
   if (state == nullptr || state->deadline == Instant::never()) {
     return set_absent(*value);
   }
-  const std::int64_t ms = (state->deadline - monotonic_now()).ns / kMillisecond;
-  return set_format(r, *value, "%L", std::clamp(ms, std::int64_t{1}, kMost));
+  return set_format(r, *value, "%L", milliseconds_to_hand_on(state->deadline - monotonic_now()));
 }
 
 ngx_int_t get_gate(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {

@@ -37,11 +37,12 @@ void take_back(RequestState& state) noexcept {
   release(state, Outcome::ignored);
 }
 
+bool becomes_a_stream_first(const Watch& watch) noexcept {
+  return watch.stream_after != 0 && (watch.lease == 0 || watch.stream_after < watch.lease);
+}
+
 void arm(Watch& watch, ngx_msec_t gone) noexcept {
-  const ngx_msec_t next =
-      watch.stream_after != 0 && (watch.lease == 0 || watch.stream_after < watch.lease)
-          ? watch.stream_after
-          : watch.lease;
+  const ngx_msec_t next = becomes_a_stream_first(watch) ? watch.stream_after : watch.lease;
   if (next != 0) {
     ngx_add_timer(&watch.event, next > gone ? next - gone : 1);
   }
@@ -50,7 +51,7 @@ void arm(Watch& watch, ngx_msec_t gone) noexcept {
 void on_timer(ngx_event_t* event) noexcept {
   auto& watch = *static_cast<Watch*>(event->data);
   RequestState& state = *watch.state;
-  if (watch.stream_after != 0 && (watch.lease == 0 || watch.stream_after < watch.lease)) {
+  if (becomes_a_stream_first(watch)) {
     const ngx_msec_t gone = watch.stream_after;
     watch.stream_after = 0;
     // Without a place among the streams it keeps its permit: it runs, and may be just slow.
