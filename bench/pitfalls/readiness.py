@@ -99,7 +99,8 @@ class Keeper(Prober):
             Stage.end(self._services[port].process)
 
 
-def measure(ready: str, live: str | None, load: float, seconds: float, interval: float) -> tuple[list[int], int, float]:
+def measure(ready: str, live: str | None, load: float, seconds: float, interval: float,
+            warm_up: float = 0) -> tuple[list[int], int, float]:
     """The instances in rotation in the second half, the restarts, and the goodput of the capacity."""
     with Stage() as stage:
         services = [stage.service(WORKERS, f"{SERVICE_MS}ms") for _ in range(INSTANCES)]
@@ -118,7 +119,7 @@ def measure(ready: str, live: str | None, load: float, seconds: float, interval:
         with contextlib.ExitStack() as probers:
             keeper = None
             if live:
-                keeper = probers.enter_context(Keeper(dict(zip(ports, services)), interval, seconds / 6))
+                keeper = probers.enter_context(Keeper(dict(zip(ports, services)), interval, warm_up))
             balancer = probers.enter_context(Balancer(stage, ports, interval))
             result = stage.load(balancer.url, str(load * CAPACITY), seconds, "--warmup", f"{seconds / 2}s")
         second_half = balancer.in_rotation[len(balancer.in_rotation) // 2:]
@@ -159,12 +160,13 @@ READINESS = Pitfall(
 
 
 def run_liveness(pitfall: Pitfall, short: bool) -> Shown:
-    load, seconds, interval = (1.6, 5, 0.1) if short else (1.4, 30, 0.5)
+    # In few seconds the restarts must weigh more to be told from noise: more of them, and longer ones.
+    load, seconds, interval, warm_up = (2.0, 5, 0.1, 2.0) if short else (1.4, 30, 0.5, 5.0)
     ready = f"location = /readyz {{ {OUTSIDE} }}"
-    _, wrong, wrong_goodput = measure(ready, pitfall.wrong, load, seconds, interval)
-    _, right, right_goodput = measure(ready, pitfall.right, load, seconds, interval)
+    _, wrong, wrong_goodput = measure(ready, pitfall.wrong, load, seconds, interval, warm_up)
+    _, right, right_goodput = measure(ready, pitfall.right, load, seconds, interval, warm_up)
     return Shown(
-        setting(load, seconds, interval) + f"three failures of liveness restart a service, which is back {seconds / 6:.1f} s later. "
+        setting(load, seconds, interval) + f"three failures of liveness restart a service, which is back {warm_up} s later. "
         "Readiness is outside the gate. Goodput is of the second half:",
         [Figure("restarts", wrong, right), Figure("goodput of capacity", 100 * wrong_goodput, 100 * right_goodput, "%")],
         [("with the probe in the gate services are restarted", wrong >= 3), ("with the probe outside none is", right == 0),
