@@ -26,6 +26,25 @@ Arrivals Arrivals::bursts(std::vector<Instant> times, std::uint32_t size) {
   return a;
 }
 
+Arrivals Arrivals::listed(std::vector<Listed> callers) {
+  Arrivals a;
+  a.kind_ = Kind::listed;
+  a.callers_ = std::make_shared<const std::vector<Listed>>(std::move(callers));
+  return a;
+}
+
+Arrivals Arrivals::closed(std::uint32_t users, Distribution think) {
+  Arrivals a;
+  a.kind_ = Kind::closed;
+  a.size_ = users;
+  a.think_ = think;
+  return a;
+}
+
+Duration Arrivals::work(std::uint64_t number) const noexcept {
+  return kind_ == Kind::listed ? (*callers_)[number].work : Listed::kUnknown;
+}
+
 Instant Arrivals::next(Instant previous, std::uint64_t number, Draws draws) const noexcept {
   switch (kind_) {
     case Kind::poisson:
@@ -36,6 +55,10 @@ Instant Arrivals::next(Instant previous, std::uint64_t number, Draws draws) cons
       const std::uint64_t burst = number / size_;
       return burst < times_.size() ? times_[burst] : Instant::never();
     }
+    case Kind::listed:
+      return number < callers_->size() ? (*callers_)[number].at : Instant::never();
+    case Kind::closed:
+      return number < size_ ? Instant{} + think_.draw(draws) : Instant::never();
   }
   return Instant::never();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "loadline/decision.h"
@@ -9,29 +10,57 @@
 
 namespace loadline::sim {
 
+// Names an attempt while it lives; no two attempts of a run share one. Travels as the argument of
+// an event.
+struct AttemptId {
+  std::uint64_t bits = std::numeric_limits<std::uint64_t>::max();  // nobody
+
+  [[nodiscard]] std::uint32_t index() const noexcept { return static_cast<std::uint32_t>(bits); }
+  [[nodiscard]] bool somebody() const noexcept { return *this != AttemptId{}; }
+  friend bool operator==(AttemptId, AttemptId) noexcept = default;
+};
+
+// Who made it, and so who hears of its end.
+enum class Origin : std::uint8_t { caller, service, probe };
+
 struct Attempt {
   Instant called{};                     // when the call's first attempt was made
   Instant offered{};                    // when this one was
   Instant deadline = Instant::never();  // when its caller loses patience
   Instant told = Instant::never();      // what the gate knows of that
   Instant started = Instant::never();   // when the door let it through
-  Duration work{};
-  std::uint64_t number = 0;  // of the call in its population
-  std::uint64_t tenant = 0;  // 0: none
+  Instant begun = Instant::never();     // when a worker took it
+  Duration work{};                      // its own; what it brings to links is drawn there
+  std::uint64_t number = 0;             // of the call in its population
+  std::uint64_t tenant = 0;             // 0: none
+  AttemptId parent;                     // of Origin::service: the attempt that needs it
+  std::uint32_t instance = 0;
   std::uint32_t cost = 1;
-  std::uint32_t attempt = 1;  // 1 is the first
-  std::uint8_t population = 0;
+  std::uint32_t attempt = 1;     // 1 is the first
+  std::uint32_t open_links = 0;  // that have not been answered yet
+  std::uint16_t population = 0;
+  std::uint16_t service = 0;
+  std::uint16_t link = 0;  // of Origin::service: which of its parent's service
+  Origin origin = Origin::caller;
   std::uint8_t importance = 0;
   std::uint8_t group = Request::kNoGroup;
-  bool gone = false;  // its caller has left, and has done about it what he does
-};
+  bool fails = false;    // the answer will be an error
+  bool gone = false;     // its caller has left, and has done about it what he does
+  bool worked = false;   // its own work is done; what it needs of links may not be
+  bool stopped = false;  // given up for a caller who has left
 
-// Names an attempt while it lives; no two attempts of a run share one. Travels as the argument of
-// an event.
-struct AttemptId {
-  std::uint64_t bits = 0;
-
-  [[nodiscard]] std::uint32_t index() const noexcept { return static_cast<std::uint32_t>(bits); }
+  [[nodiscard]] bool needs_links(std::size_t links) const noexcept {
+    return links != 0 && !fails && origin != Origin::probe;
+  }
+  // The next attempt of the same call.
+  [[nodiscard]] Attempt again() const noexcept {
+    Attempt next = *this;
+    ++next.attempt;
+    next.offered = next.started = next.begun = Instant::never();
+    next.open_links = 0;
+    next.fails = next.gone = next.worked = next.stopped = false;
+    return next;
+  }
 };
 
 class Attempts {
@@ -56,7 +85,8 @@ class Attempts {
   }
 
   [[nodiscard]] bool lives(AttemptId id) const noexcept {
-    return places_[id.index()].lives && places_[id.index()].generation == id.bits >> 32;
+    return id.index() < places_.size() && places_[id.index()].lives &&
+           places_[id.index()].generation == id.bits >> 32;
   }
 
   [[nodiscard]] Attempt& operator[](AttemptId id) noexcept { return places_[id.index()].attempt; }

@@ -2,6 +2,7 @@
 // its doors are an open one and one with the real gate in it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -11,12 +12,16 @@
 
 namespace loadline::sim {
 
+class Door;
+
 // The world as a door sees it.
 class Site {
  public:
   virtual EventLoop& loop() noexcept = 0;
   virtual Attempt& attempt(AttemptId id) noexcept = 0;
   virtual bool lives(AttemptId id) const noexcept = 0;
+  // A door that is to be asked to look() behind this event.
+  virtual void touch(Door& door) = 0;
   // Hands an attempt to the server.
   virtual void start(AttemptId id) = 0;
   // Sends the caller the server's answer; the attempt is over.
@@ -38,6 +43,15 @@ struct Watch {
   std::uint64_t miscounts = 0;  // events after which the door's own count disagreed
   std::uint32_t peak_in_flight = 0;
   std::uint32_t peak_waiting = 0;
+
+  // What is seen of another door beside this one.
+  void add(const Watch& other) noexcept {
+    idle_beside_waiter += other.idle_beside_waiter;
+    passed += other.passed;
+    miscounts += other.miscounts;
+    peak_in_flight = std::max(peak_in_flight, other.peak_in_flight);
+    peak_waiting = std::max(peak_waiting, other.peak_waiting);
+  }
 };
 
 class Door {
@@ -52,7 +66,7 @@ class Door {
   virtual void leave(AttemptId id) = 0;
   // The server has finished one that was started: the answer is ready.
   virtual void finished(AttemptId id) = 0;
-  // Called behind each event.
+  // Called behind each event in which it has touched itself.
   virtual void look() {}
 
   [[nodiscard]] const Watch& watch() const noexcept { return watch_; }

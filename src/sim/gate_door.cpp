@@ -25,14 +25,14 @@ Capacity capacity_of(const GateModel& model) {
 
 }  // namespace
 
-GateDoor::GateDoor(const GateModel& model, std::uint64_t seed, Site& site)
+GateDoor::GateDoor(const GateModel& model, std::uint64_t seed, std::uint64_t number, Site& site)
     : model_(model),
       site_(site),
       bytes_(block_bytes(capacity_of(model))),
       memory_(std::aligned_alloc(kAlignment, bytes_), &std::free),
       tickets_(capacity_of(model).tickets) {
   Policy policy = model.policy;
-  policy.seed = Draws(seed, kGateStream, 0).bits();
+  policy.seed = Draws(seed, kGateStream, number).bits();
   if (const PolicyError error = validate(policy); error.refused()) {
     throw std::invalid_argument(std::string("policy: ") + error.text.data());
   }
@@ -56,6 +56,7 @@ GateDoor::~GateDoor() {
 template <auto Method>
 void GateDoor::serve(std::uint64_t argument) {
   const Instant now = site_.loop().now();
+  stir();
   if (model_.stopped.at(now)) {
     site_.loop().at<Method>(model_.stopped.next_change(now), *this, argument);
   } else {
@@ -140,7 +141,10 @@ void GateDoor::release(std::uint64_t id) {
   Held& here = held({id});
   here.state = Held::State::none;
   units_ -= here.permit.cost();
-  const Outcome outcome = model_.tells_service_times ? Outcome::success : Outcome::ignored;
+  const bool failed = site_.attempt({id}).fails;
+  const Outcome outcome = !model_.tells_service_times ? Outcome::ignored
+                          : failed                    ? Outcome::failure
+                                                      : Outcome::success;
   const Signals signals = gate_.release(me_, here.permit, outcome, site_.loop().now());
   site_.answer({id});
   heed(signals);
@@ -162,13 +166,31 @@ void GateDoor::settle(std::uint64_t id) {
 
 void GateDoor::tick(std::uint64_t) {
   const Instant now = site_.loop().now();
+  const bool goes_on = std::exchange(stirred_, false) || waiting_ != 0;
+  ticks_ = false;
   if (!model_.stopped.at(now)) {
     heed(gate_.tick(now));
   }
-  site_.loop().at<&GateDoor::tick>(now + kTick, *this);
+  if (goes_on) {
+    site_.touch(*this);
+    ticks_ = true;
+    site_.loop().at<&GateDoor::tick>(now + kTick, *this);
+  }
+}
+
+// Ticks keep to whole multiples of their distance, as if they had never ceased.
+void GateDoor::stir() {
+  site_.touch(*this);
+  stirred_ = true;
+  if (!ticks_) {
+    ticks_ = true;
+    const std::int64_t next = site_.loop().now().ns / kTick.ns + 1;
+    site_.loop().at<&GateDoor::tick>(Instant{next * kTick.ns}, *this);
+  }
 }
 
 void GateDoor::set_limit(std::uint64_t limit) {
+  stir();
   Signals signals;
   gate_.set_limit(static_cast<std::uint32_t>(limit), site_.loop().now(), signals);
   heed(signals);

@@ -1,6 +1,6 @@
 // The door with the real gate in it: what a host does, in virtual time. One event loop, hence one
 // participant: it collects as soon as it is signalled, settles a ticket when its time has come, and
-// ticks every 10 ms.
+// ticks every 10 ms, unless nothing has happened since the last tick and nobody waits.
 #pragma once
 
 #include <array>
@@ -29,7 +29,8 @@ struct GateModel {
 
 class GateDoor final : public Door {
  public:
-  GateDoor(const GateModel& model, std::uint64_t seed, Site& site);
+  // `number` tells the gates of a run apart.
+  GateDoor(const GateModel& model, std::uint64_t seed, std::uint64_t number, Site& site);
   ~GateDoor() override;
   GateDoor(const GateDoor&) = delete;
   GateDoor& operator=(const GateDoor&) = delete;
@@ -59,6 +60,7 @@ class GateDoor final : public Door {
   void due(std::uint64_t id) { serve<&GateDoor::settle>(id); }
   void settle(std::uint64_t id);
   void tick(std::uint64_t);
+  void stir();
   void set_limit(std::uint64_t limit);
 
   void begin(AttemptId id, Permit& permit);
@@ -77,6 +79,9 @@ class GateDoor final : public Door {
   Participant me_;
   std::vector<Held> held_;          // by the attempt's index
   std::vector<AttemptId> tickets_;  // who waits on a ticket, by the ticket's index
+
+  bool ticks_ = false;    // a tick is on its way
+  bool stirred_ = false;  // something has happened since the last one
 
   // The door's own account, for look(): never asked before a decision.
   std::uint32_t units_ = 0;

@@ -6,13 +6,15 @@
 
 #include "loadline/decision.h"
 #include "loadline/time.h"
+#include "sim/attempt.h"
 
 namespace loadline::sim {
 
 enum class Fate : std::uint8_t {
   answered,  // by the server, in time or not
+  failed,    // an error came back, of the server or of a service that it needs
   refused,   // by the gate, at once or after a wait
-  left,      // its caller went while it waited
+  left,      // its caller went, and it was given up: while it waited, or when it was worked on
   open,      // it was still under way when the run ended
 };
 
@@ -22,13 +24,16 @@ struct Ending {
   Instant deadline = Instant::never();  // when its caller lost patience
   Instant started = Instant::never();   // handed to the server
   Instant ended = Instant::never();     // the answer, the refusal, the departure
-  Duration work{};
+  Duration work{};                      // done by the server
   std::uint64_t tenant = 0;
   std::uint32_t attempt = 1;
+  std::uint32_t instance = 0;
   std::uint16_t retry_after = 0;  // seconds, with `refused`
+  std::uint16_t population = 0;
+  std::uint16_t service = 0;
+  Origin origin = Origin::caller;
   Fate fate = Fate::open;
   Reason reason = Reason::none;
-  std::uint8_t population = 0;
   std::uint8_t importance = 0;
 
   [[nodiscard]] bool admitted() const noexcept { return started != Instant::never(); }

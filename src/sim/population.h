@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "loadline/decision.h"
 #include "loadline/time.h"
@@ -15,7 +16,11 @@ struct Retry {
   std::uint32_t attempts = 1;  // in all, the first one included
   bool obeys = true;           // waits as many seconds as Retry-After says, to the second
   Duration pause = Duration::millis(50);  // otherwise, or where nothing was said
+  double growth = 1;                      // what each pause is multiplied by for the next
+  double jitter = 0;                      // the share of a pause that is drawn: 1 is all of it
   bool after_timeout = false;             // also when patience has run out; at once
+  bool after_failure = false;             // also when the answer was an error
+  bool elsewhere = false;                 // never at the instance that has just been tried
 };
 
 // Which tenant a caller belongs to: one of `count` names from `first` on. Without any, none.
@@ -29,8 +34,9 @@ struct Tenants {
 
 // Callers of one kind. A mix of kinds is several populations: a sum of Poisson processes is one.
 struct Population {
+  std::string name{};
   Arrivals arrivals;
-  Distribution work;
+  Distribution work;                    // where the arrivals bring none of their own
   Duration patience = Duration::max();  // an answer later than this is worthless to its caller
   bool tells_deadline = true;           // the gate learns how long that is
   bool departs = false;                 // and when a caller who waits has gone
@@ -38,6 +44,7 @@ struct Population {
   std::uint32_t cost = 1;
   Tenants tenants{};
   Retry retry{};
+  std::uint32_t service = 0;  // which they call: an index into Scenario::services
 };
 
 }  // namespace loadline::sim

@@ -1,10 +1,11 @@
-// A server: workers that take work from a first-come-first-served line of its own, without bound.
-// It knows nothing of deadlines, and goes on working for callers who have left.
+// A server: workers that take work from a line of its own, without bound. It knows nothing of
+// deadlines.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <vector>
 
 #include "loadline/time.h"
 #include "sim/attempt.h"
@@ -13,6 +14,21 @@
 
 namespace loadline::sim {
 
+// How those that a server works on slow each other down: each gets 1 / slowdown of its speed.
+struct Contention {
+  enum class Kind : std::uint8_t {
+    none,
+    sharing,   // of `among` cores: more than these share them (processor sharing)
+    overhead,  // `each` is lost for everyone in the server above `among`, at work or in line
+  };
+  Kind kind = Kind::none;
+  double among = 1;
+  double each = 0;
+
+  // `busy` are worked on, `present` are those and the ones in line.
+  [[nodiscard]] double slowdown(std::size_t busy, std::size_t present) const noexcept;
+};
+
 struct ServerModel {
   static constexpr std::uint32_t kUnlimited = std::numeric_limits<std::uint32_t>::max();
 
@@ -20,36 +36,100 @@ struct ServerModel {
   // Seconds of work done in a second by each worker: 0.25 is four times slower, 0 stands still. It
   // holds for the work in hand as well.
   Steps<double> speed = 1.0;
+  bool newest_first = false;  // who of its line is next
+  Contention contention;
+
+  // So long after it has begun an instance has `cold_speed` of its speed.
+  Duration cold_for{};
+  double cold_speed = 1.0;
+
+  // This share of the requests fails, after `failure_work` in place of its own.
+  Steps<double> failing = 0.0;
+  Duration failure_work{};
+
+  // What a worker spends on each request that the gate has refused.
+  Duration rejection_work{};
+
+  // How long it goes on working for a caller who has left and said so; never beyond the end.
+  Duration works_on = Duration::max();
 };
 
 class Server {
  public:
   class Owner {
    public:
+    virtual void begun(AttemptId id) = 0;
+    // Its work is done. Unless this returns true its worker is free; else when it is let go.
+    virtual bool worked(AttemptId id) = 0;
+    // Told after `worked`, when its worker, if free, has begun with the next.
     virtual void finished(AttemptId id) = 0;
+    [[nodiscard]] virtual bool lives(AttemptId id) const noexcept = 0;
 
    protected:
     ~Owner() = default;
   };
 
-  Server(const ServerModel& model, EventLoop& loop, Owner& owner);
+  // One that begins now. `pace` multiplies its speed.
+  Server(const ServerModel& model, EventLoop& loop, Owner& owner, double pace = 1.0);
 
   void take(AttemptId id, Duration work);
+  // Work that nobody waits for; before all that is in line.
+  void take_chore(Duration work);
+  // Gives up one that has not been finished, whether it has `begun` or not. Its owner is told
+  // nothing, and says from now on that it does not live.
+  void give_up(AttemptId id, bool begun);
+  // The worker that was kept for one is free.
+  void let_go();
+
+  [[nodiscard]] std::size_t present() const noexcept { return busy_ + line_.size() - given_up_; }
+  [[nodiscard]] std::size_t busy() const noexcept { return busy_; }
+  // Seconds in which workers have been busy, all together.
+  [[nodiscard]] double busy_seconds() const noexcept;
 
  private:
   struct Job {
     AttemptId id;
     Duration work;
   };
+  // Of one that is worked on where all slow each other down: done when the pace clock says so.
+  struct Shared {
+    double until;
+    AttemptId id;
+  };
+  static constexpr AttemptId kChore{std::numeric_limits<std::uint64_t>::max()};
+
   void begin(const Job& job);
   void begin_waiting(std::uint64_t);
+  void fill();
+  Job next();
   void finish(std::uint64_t id);
+  void count_busy(int change);
+
+  void share(const Job& job);
+  void advance();
+  void expect_next();
+  void finish_next(std::uint64_t generation);
+  [[nodiscard]] bool shares() const noexcept {
+    return model_.contention.kind != Contention::Kind::none;
+  }
 
   const ServerModel& model_;
   EventLoop& loop_;
   Owner& owner_;
+  Steps<double> speed_;
   std::deque<Job> line_;
-  std::uint32_t busy_ = 0;
+  std::size_t given_up_ = 0;  // of the line
+  std::size_t busy_ = 0;
+
+  Instant counted_{};
+  double busy_seconds_ = 0;
+
+  // The pace clock: what each of those worked on has got since the beginning, in seconds of work.
+  std::vector<Shared> shared_;  // a heap, the first to be done in front
+  double clock_ = 0;
+  Instant clocked_{};
+  double slowdown_ = 1;  // since `clocked_`
+  std::uint64_t generation_ = 0;
 };
 
 }  // namespace loadline::sim

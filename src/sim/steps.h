@@ -45,6 +45,17 @@ class Steps {
   std::vector<Change> changes_;
 };
 
+// What has been gathered from one moment to another, gathering `rate` a second.
+inline double gathered(const Steps<double>& rate, Instant from, Instant to) noexcept {
+  double amount = 0;
+  while (from < to) {
+    const Instant until = std::min(to, rate.next_change(from));
+    amount += rate.at(from) * seconds(until - from);
+    from = until;
+  }
+  return amount;
+}
+
 // When `amount` has been gathered, gathering `rate` a second from `from` on; never, if it is not.
 inline Instant reached(const Steps<double>& rate, Instant from, double amount) noexcept {
   while (true) {

@@ -1,181 +1,502 @@
 #include "sim/world.h"
 
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "sim/fleet.h"
 #include "sim/seconds.h"
 
 namespace loadline::sim {
 namespace {
 
+// Streams of random numbers: two for each population, then these.
+constexpr std::uint64_t kLinkStream = 0x6c696e6b00000000;     // and the link's service
+constexpr std::uint64_t kFailureStream = 0x6661696c00000000;  // and the service
+constexpr std::uint64_t kThinkStream = 0x7468696e00000000;    // and the population
+constexpr std::uint64_t kJitterStream = 0x6a69747400000000;   // and the population
+constexpr std::int64_t kProgressSteps = 100;
+
 class World final : public Site, public Server::Owner {
  public:
-  World(const Scenario& scenario, std::uint64_t seed)
-      : scenario_(scenario), seed_(seed), server_(scenario.server, loop_, *this) {
-    if (scenario.other_door) {
-      door_ = scenario.other_door(*this);
-    } else if (scenario.gate) {
-      auto door = std::make_unique<GateDoor>(*scenario.gate, seed, *this);
-      gate_door_ = door.get();
-      door_ = std::move(door);
-    } else {
-      door_ = std::make_unique<OpenDoor>(*this);
-    }
+  World(const Scenario& scenario, std::uint64_t seed, const Progress& progress)
+      : scenario_(scenario),
+        seed_(seed),
+        progress_(progress),
+        end_(Instant{} + scenario.length),
+        fleet_(scenario, seed, *this, *this) {
     calls_.resize(scenario.populations.size());
+    thoughts_.resize(scenario.populations.size());
     for (std::size_t p = 0; p < scenario.populations.size(); ++p) {
       expect_call(p, Instant{});
     }
+    for (std::uint32_t i = 0; i < fleet_.size(); ++i) {
+      expect_probe(i);
+    }
+    if (progress_) {
+      report_progress(0);
+    }
   }
 
-  Result run() {
-    loop_.run_until(Instant{} + scenario_.length, [this] { door_->look(); });
-    attempts_.for_each([this](const Attempt& attempt) {
-      if (attempt.offered <= loop_.now()) {
-        write(attempt, Fate::open, Instant::never());
-      }
-    });
-    Result done;
-    done.journal = std::move(journal_);
-    done.watch = door_->watch();
-    if (gate_door_ != nullptr) {
-      done.snapshot = gate_door_->snapshot();
-    }
-    return done;
-  }
+  Result run();
 
   EventLoop& loop() noexcept override { return loop_; }
   Attempt& attempt(AttemptId id) noexcept override { return attempts_[id]; }
   [[nodiscard]] bool lives(AttemptId id) const noexcept override { return attempts_.lives(id); }
-
-  void start(AttemptId id) override {
-    Attempt& attempt = attempts_[id];
-    attempt.started = loop_.now();
-    server_.take(id, attempt.work);
-  }
-
-  void finished(AttemptId id) override { door_->finished(id); }
-
-  void answer(AttemptId id) override { end(id, Fate::answered); }
-
-  void refuse(AttemptId id, Reason reason, std::uint16_t retry_after) override {
-    const Attempt attempt = attempts_[id];
-    end(id, Fate::refused, reason, retry_after);
-    const Retry& retry = population(attempt).retry;
-    const bool told = retry.obeys && retry_after != 0;
-    if (!attempt.gone) {
-      try_again(attempt, told ? Duration::seconds(retry_after) : retry.pause);
+  void touch(Door& door) override {
+    if (touched_.empty() || touched_.back() != &door) {
+      touched_.push_back(&door);
     }
   }
 
+  void start(AttemptId id) override;
+  void answer(AttemptId id) override;
+  void refuse(AttemptId id, Reason reason, std::uint16_t retry_after) override;
   void forget(AttemptId id) override { end(id, Fate::left); }
 
+  void begun(AttemptId id) override { attempts_[id].begun = loop_.now(); }
+  bool worked(AttemptId id) override;
+  void finished(AttemptId id) override;
+
  private:
-  [[nodiscard]] const Population& population(const Attempt& attempt) const noexcept {
-    return scenario_.populations[attempt.population];
+  [[nodiscard]] const Population& population(const Attempt& a) const noexcept {
+    return scenario_.populations[a.population];
+  }
+  [[nodiscard]] const ServiceModel& service(const Attempt& a) const noexcept {
+    return scenario_.services[a.service];
+  }
+  [[nodiscard]] Instance& instance(const Attempt& a) noexcept { return fleet_[a.instance]; }
+  // Of a draw that belongs to one attempt of a call.
+  [[nodiscard]] Draws draws(std::uint64_t stream, const Attempt& a) const noexcept {
+    return {seed_, stream + (std::uint64_t{a.population} << 16),
+            a.number << 8 | (a.attempt & 0xff)};
   }
 
-  // Two streams a population: one for the gaps, one for what its callers bring.
-  void expect_call(std::uint64_t p, Instant previous) {
-    const std::uint64_t number = calls_[p];
-    const Instant when =
-        scenario_.populations[p].arrivals.next(previous, number, Draws(seed_, 2 * p, number));
-    loop_.at<&World::call>(when, *this, p);
-  }
+  // Calls.
+  void expect_call(std::uint64_t p, Instant previous);
+  void call(std::uint64_t p);
+  void call_again(std::uint64_t p) { make_call(p, calls_[p]++); }
+  void make_call(std::uint64_t p, std::uint64_t number);
+  void offer(std::uint64_t bits);
+  void offer_elsewhere(std::uint64_t bits);
+  void lose_patience(std::uint64_t bits);
+  void hear(const Attempt& last, Fate fate, Duration told);
+  void try_again(const Attempt& last, Duration pause);
+  void conclude(const Attempt& last);
 
-  void call(std::uint64_t p) {
-    const Population& here = scenario_.populations[p];
-    const std::uint64_t number = calls_[p]++;
-    Draws draws(seed_, 2 * p + 1, number);
-    Attempt attempt;
-    attempt.called = loop_.now();
-    attempt.work = here.work.draw(draws);
-    attempt.cost = here.cost;
-    attempt.population = static_cast<std::uint8_t>(p);
-    attempt.importance = here.importance;
-    attempt.group = here.tenants.group;
-    if (here.tenants.count != 0) {
-      const bool in_turn = here.tenants.choice == Tenants::Choice::in_turn;
-      attempt.tenant = here.tenants.first + (in_turn ? number : draws.bits()) % here.tenants.count;
-    }
-    offer(attempts_.add(attempt).bits);
-    expect_call(p, loop_.now());
-  }
+  // What a request needs of other services.
+  void call_links(AttemptId id);
+  void hear_of_link(const Attempt& last, Fate fate);
+  void links_done(AttemptId id);
 
-  void offer(std::uint64_t bits) {
-    const AttemptId id{bits};
-    Attempt& attempt = attempts_[id];
-    const Population& here = population(attempt);
-    attempt.offered = loop_.now();
-    attempt.deadline = attempt.offered + here.patience;
-    attempt.told = here.tells_deadline ? attempt.deadline : Instant::never();
-    if (here.departs || here.retry.after_timeout) {
-      loop_.at<&World::lose_patience>(attempt.deadline, *this, bits);
-    }
-    door_->arrive(id);
-  }
+  // Callers who have gone, and work for them.
+  void stop(std::uint64_t bits);
+  void leave_links(AttemptId parent);
 
-  // An answer that comes in the very instant is in time.
-  void lose_patience(std::uint64_t bits) {
-    const AttemptId id{bits};
-    if (!attempts_.lives(id)) {
-      return;
-    }
-    attempts_[id].gone = true;
-    const Attempt attempt = attempts_[id];
-    if (population(attempt).departs && attempt.started == Instant::never()) {
-      door_->leave(id);
-    }
-    if (population(attempt).retry.after_timeout) {
-      try_again(attempt, Duration{});
-    }
-  }
+  void expect_probe(std::uint32_t instance);
+  void probe(std::uint64_t instance);
 
-  void try_again(const Attempt& last, Duration pause) {
-    if (last.attempt >= population(last).retry.attempts) {
-      return;
-    }
-    Attempt next = last;
-    ++next.attempt;
-    next.gone = false;
-    next.started = Instant::never();
-    next.offered = Instant::never();
-    loop_.at<&World::offer>(loop_.now() + pause, *this, attempts_.add(next).bits);
-  }
-
-  void end(AttemptId id, Fate fate, Reason reason = Reason::none, std::uint16_t retry_after = 0) {
-    write(attempts_[id], fate, loop_.now(), reason, retry_after);
-    attempts_.remove(id);
-  }
-
+  void report_progress(std::uint64_t step);
+  void place(AttemptId id, std::uint32_t but);
+  void end(AttemptId id, Fate fate, Reason reason = Reason::none, std::uint16_t retry_after = 0);
   void write(const Attempt& attempt, Fate fate, Instant ended, Reason reason = Reason::none,
-             std::uint16_t retry_after = 0) {
-    journal_.push_back({.called = attempt.called,
-                        .offered = attempt.offered,
-                        .deadline = attempt.deadline,
-                        .started = attempt.started,
-                        .ended = ended,
-                        .work = attempt.work,
-                        .tenant = attempt.tenant,
-                        .attempt = attempt.attempt,
-                        .retry_after = retry_after,
-                        .fate = fate,
-                        .reason = reason,
-                        .population = attempt.population,
-                        .importance = attempt.importance});
-  }
+             std::uint16_t retry_after = 0);
 
   const Scenario& scenario_;
   std::uint64_t seed_;
+  const Progress& progress_;
+  Instant end_;
   EventLoop loop_;
   Attempts attempts_;
-  Server server_;
-  std::unique_ptr<Door> door_;
-  GateDoor* gate_door_ = nullptr;
-  std::vector<std::uint64_t> calls_;  // so far, by population
+  Fleet fleet_;
+  std::vector<Door*> touched_;
+  std::vector<std::uint64_t> calls_;                                 // so far, by population
+  std::vector<std::uint64_t> thoughts_;                              // of closed populations
+  std::unordered_map<std::uint64_t, std::vector<AttemptId>> links_;  // by parent
   Journal journal_;
 };
 
+Result World::run() {
+  loop_.run_until(scenario_.drains ? Instant::never() : end_, [this] {
+    for (Door* const door : touched_) {
+      door->look();
+    }
+    touched_.clear();
+  });
+  attempts_.for_each([this](const Attempt& attempt) {
+    if (attempt.offered <= loop_.now()) {
+      write(attempt, Fate::open, Instant::never());
+    }
+  });
+  Result done;
+  done.journal = std::move(journal_);
+  for (std::uint32_t i = 0; i < fleet_.size(); ++i) {
+    done.watch.add(fleet_[i].door->watch());
+    if (fleet_[i].gate_door != nullptr) {
+      done.snapshots.push_back(fleet_[i].gate_door->snapshot());
+    }
+  }
+  done.turnouts = fleet_.turnouts();
+  done.ended = loop_.now();
+  return done;
+}
+
+void World::report_progress(std::uint64_t step) {
+  progress_(loop_.now());
+  const Instant next = Instant{} + Duration{scenario_.length.ns / kProgressSteps} *
+                                       (static_cast<std::int64_t>(step) + 1);
+  if (next < end_) {
+    loop_.at<&World::report_progress>(next, *this, step + 1);
+  }
+}
+
+// Two streams a population: one for the gaps, one for what its callers bring.
+void World::expect_call(std::uint64_t p, Instant previous) {
+  const std::uint64_t number = calls_[p];
+  const Instant when =
+      scenario_.populations[p].arrivals.next(previous, number, Draws(seed_, 2 * p, number));
+  if (when < end_ || (scenario_.populations[p].arrivals.is_listed() && scenario_.drains)) {
+    loop_.at<&World::call>(when, *this, p);
+  }
+}
+
+void World::call(std::uint64_t p) {
+  const std::uint64_t number = calls_[p]++;
+  make_call(p, number);
+  expect_call(p, scenario_.populations[p].arrivals.is_closed() ? Instant{} : loop_.now());
+}
+
+void World::make_call(std::uint64_t p, std::uint64_t number) {
+  const Population& here = scenario_.populations[p];
+  Draws draws(seed_, 2 * p + 1, number);
+  Attempt attempt;
+  attempt.called = loop_.now();
+  const Duration known = here.arrivals.work(number);
+  attempt.work = known == Listed::kUnknown ? here.work.draw(draws) : known;
+  attempt.number = number;
+  attempt.cost = here.cost;
+  attempt.population = static_cast<std::uint16_t>(p);
+  attempt.service = static_cast<std::uint16_t>(here.service);
+  attempt.importance = here.importance;
+  attempt.group = here.tenants.group;
+  if (here.tenants.count != 0) {
+    const bool in_turn = here.tenants.choice == Tenants::Choice::in_turn;
+    attempt.tenant = here.tenants.first + (in_turn ? number : draws.bits()) % here.tenants.count;
+  }
+  offer(attempts_.add(attempt).bits);
+}
+
+void World::offer(std::uint64_t bits) {
+  const AttemptId id{bits};
+  Attempt& attempt = attempts_[id];
+  const Population& here = population(attempt);
+  attempt.offered = loop_.now();
+  attempt.deadline = attempt.offered + here.patience;
+  attempt.told = here.tells_deadline ? attempt.deadline : Instant::never();
+  if (here.departs || here.retry.after_timeout || here.arrivals.is_closed()) {
+    loop_.at<&World::lose_patience>(attempt.deadline, *this, bits);
+  }
+  place(id, here.retry.elsewhere && attempt.attempt > 1 ? attempt.instance : Fleet::kNone);
+}
+
+void World::place(AttemptId id, std::uint32_t but) {
+  Attempt& attempt = attempts_[id];
+  const std::uint32_t chosen = fleet_.choose(attempt.service, but);
+  attempt.instance = chosen;
+  if (chosen == Fleet::kNone) {
+    end(id, Fate::failed);  // its balancer answers for nobody
+    return;
+  }
+  ++fleet_[chosen].open;
+  fleet_[chosen].door->arrive(id);
+}
+
+void World::start(AttemptId id) {
+  Attempt& attempt = attempts_[id];
+  attempt.started = loop_.now();
+  const ServerModel& model = service(attempt).server;
+  const double failing = model.failing.at(loop_.now());
+  if (failing > 0 && draws(kFailureStream + attempt.service, attempt).uniform() < failing) {
+    attempt.fails = true;
+    attempt.work = model.failure_work;
+  }
+  instance(attempt).server.take(id, attempt.work);
+}
+
+bool World::worked(AttemptId id) {
+  Attempt& attempt = attempts_[id];
+  attempt.worked = true;
+  return attempt.needs_links(service(attempt).links.size()) && service(attempt).keeps_worker;
+}
+
+void World::finished(AttemptId id) {
+  const Attempt& attempt = attempts_[id];
+  if (attempt.needs_links(service(attempt).links.size())) {
+    call_links(id);
+  } else {
+    instance(attempt).door->finished(id);
+  }
+}
+
+void World::answer(AttemptId id) {
+  const Attempt& attempt = attempts_[id];
+  end(id, attempt.stopped ? Fate::left : attempt.fails ? Fate::failed : Fate::answered);
+}
+
+void World::refuse(AttemptId id, Reason reason, std::uint16_t retry_after) {
+  const Attempt& attempt = attempts_[id];
+  if (const Duration work = service(attempt).server.rejection_work; work > Duration{}) {
+    instance(attempt).server.take_chore(work);
+  }
+  end(id, Fate::refused, reason, retry_after);
+}
+
+// An answer that comes in the very instant is in time.
+void World::lose_patience(std::uint64_t bits) {
+  const AttemptId id{bits};
+  if (!attempts_.lives(id) || attempts_[id].gone) {
+    return;
+  }
+  attempts_[id].gone = true;
+  const Attempt attempt = attempts_[id];
+  const bool departs = attempt.origin == Origin::service || population(attempt).departs;
+  if (departs && attempt.started == Instant::never()) {
+    instance(attempt).door->leave(id);
+  } else if (departs && service(attempt).server.works_on != Duration::max()) {
+    loop_.at<&World::stop>(loop_.now() + service(attempt).server.works_on, *this, bits);
+  }
+  if (attempt.origin == Origin::service) {
+    hear_of_link(attempt, Fate::left);
+  } else if (population(attempt).retry.after_timeout) {
+    try_again(attempt, Duration{});
+  } else {
+    conclude(attempt);
+  }
+}
+
+// What was begun for a caller who has left ends here, and so does all that others do for it.
+void World::stop(std::uint64_t bits) {
+  const AttemptId id{bits};
+  if (!attempts_.lives(id)) {
+    return;
+  }
+  Attempt& attempt = attempts_[id];
+  attempt.stopped = true;
+  const bool begun = attempt.begun != Instant::never();
+  const bool works = !attempt.worked;
+  const bool keeps = attempt.worked && service(attempt).keeps_worker;
+  if (works && begun) {
+    attempt.work = std::min(attempt.work, loop_.now() - attempt.begun);
+  } else if (works) {
+    attempt.work = Duration{};
+  }
+  Instance& here = instance(attempt);
+  leave_links(id);
+  here.door->finished(id);
+  if (works) {
+    here.server.give_up(id, begun);
+  } else if (keeps) {
+    here.server.let_go();
+  }
+}
+
+void World::leave_links(AttemptId parent) {
+  const auto found = links_.find(parent.bits);
+  if (found == links_.end()) {
+    return;
+  }
+  const std::vector<AttemptId> left = std::move(found->second);
+  links_.erase(found);
+  for (const AttemptId link : left) {
+    lose_patience(link.bits);
+  }
+}
+
+void World::hear(const Attempt& last, Fate fate, Duration told) {
+  if (last.gone) {
+    return;
+  }
+  const Retry& retry = population(last).retry;
+  const bool again = fate == Fate::refused || (fate == Fate::failed && retry.after_failure);
+  if (!again) {
+    conclude(last);
+    return;
+  }
+  double pause = seconds(retry.pause);
+  for (std::uint32_t i = 1; i < last.attempt && retry.growth != 1; ++i) {
+    pause *= retry.growth;
+  }
+  if (retry.jitter > 0) {
+    pause *= 1 - retry.jitter * draws(kJitterStream, last).uniform();
+  }
+  try_again(last, retry.obeys && told > Duration{} ? told : duration(pause));
+}
+
+void World::try_again(const Attempt& last, Duration pause) {
+  if (last.attempt >= population(last).retry.attempts) {
+    conclude(last);
+    return;
+  }
+  loop_.at<&World::offer>(loop_.now() + pause, *this, attempts_.add(last.again()).bits);
+}
+
+// The caller has what he gets. One of a closed population calls again when he has thought.
+void World::conclude(const Attempt& last) {
+  const std::uint16_t p = last.population;
+  const Arrivals& arrivals = population(last).arrivals;
+  if (!arrivals.is_closed()) {
+    return;
+  }
+  const Instant when = loop_.now() + arrivals.think(Draws(seed_, kThinkStream + p, thoughts_[p]++));
+  if (when < end_) {
+    loop_.at<&World::call_again>(when, *this, p);
+  }
+}
+
+void World::call_links(AttemptId id) {
+  const std::vector<Link>& links = service(attempts_[id]).links;
+  attempts_[id].open_links = static_cast<std::uint32_t>(links.size());
+  links_[id.bits];
+  for (std::size_t l = 0; l < links.size(); ++l) {
+    const Attempt& parent = attempts_[id];
+    Attempt attempt = parent.again();
+    attempt.attempt = 1;
+    attempt.origin = Origin::service;
+    attempt.parent = id;
+    attempt.link = static_cast<std::uint16_t>(l);
+    attempt.service = static_cast<std::uint16_t>(links[l].service);
+    attempt.called = loop_.now();
+    Draws draws(seed_, kLinkStream + attempt.service + (std::uint64_t{parent.population} << 16),
+                parent.number);
+    attempt.work = scenario_.services[attempt.service].work.draw(draws);
+    offer_elsewhere(attempts_.add(attempt).bits);
+  }
+}
+
+// To a service that another one needs.
+void World::offer_elsewhere(std::uint64_t bits) {
+  const AttemptId id{bits};
+  Attempt& attempt = attempts_[id];
+  if (!attempts_.lives(attempt.parent) || attempts_[attempt.parent].gone) {
+    attempts_.remove(id);  // nobody needs it any more
+    return;
+  }
+  const Attempt& parent = attempts_[attempt.parent];
+  const Link& link = service(parent).links[attempt.link];
+  attempt.offered = loop_.now();
+  attempt.deadline = std::min(parent.deadline, attempt.offered + link.patience);
+  attempt.told = parent.told == Instant::never() && link.patience == Duration::max()
+                     ? Instant::never()
+                     : std::min(parent.told, attempt.offered + link.patience);
+  links_[attempt.parent.bits].push_back(id);
+  if (link.patience != Duration::max()) {
+    loop_.at<&World::lose_patience>(attempt.deadline, *this, bits);
+  }
+  place(id, Fleet::kNone);
+}
+
+void World::hear_of_link(const Attempt& last, Fate fate) {
+  if (!attempts_.lives(last.parent)) {
+    return;
+  }
+  Attempt& parent = attempts_[last.parent];
+  const Link& link = service(parent).links[last.link];
+  if (fate != Fate::answered && last.attempt < link.attempts && !parent.gone) {
+    loop_.at<&World::offer_elsewhere>(loop_.now() + link.pause, *this,
+                                      attempts_.add(last.again()).bits);
+    return;
+  }
+  parent.fails = parent.fails || fate != Fate::answered;
+  if (--parent.open_links == 0) {
+    links_done(last.parent);
+  }
+}
+
+void World::links_done(AttemptId id) {
+  links_.erase(id.bits);
+  Instance& here = instance(attempts_[id]);
+  if (service(attempts_[id]).keeps_worker) {
+    here.server.let_go();
+  }
+  here.door->finished(id);
+}
+
+// The instances take turns, so that not all are asked at once.
+void World::expect_probe(std::uint32_t i) {
+  const auto& readiness = fleet_.model_of(i).readiness;
+  if (readiness && readiness->tied_to_load) {
+    loop_.at<&World::probe>(Instant{} + Duration{readiness->interval.ns * (i + 1) / fleet_.size()},
+                            *this, i);
+  }
+}
+
+void World::probe(std::uint64_t i) {
+  const auto number = static_cast<std::uint32_t>(i);
+  const Readiness& readiness = *fleet_.model_of(number).readiness;
+  if (loop_.now() >= end_) {
+    return;
+  }
+  Attempt attempt;
+  attempt.origin = Origin::probe;
+  attempt.offered = attempt.called = loop_.now();
+  attempt.deadline = loop_.now() + readiness.patience;
+  attempt.work = readiness.work;
+  attempt.service = fleet_[number].service;
+  attempt.instance = number;
+  const auto& gate = fleet_.model_of(number).gate;
+  attempt.importance = gate ? gate->policy.default_class : 0;
+  const AttemptId id = attempts_.add(attempt);
+  ++fleet_[number].open;
+  loop_.at<&World::probe>(loop_.now() + readiness.interval, *this, i);
+  fleet_[number].door->arrive(id);
+}
+
+void World::end(AttemptId id, Fate fate, Reason reason, std::uint16_t retry_after) {
+  const Attempt ended = attempts_[id];
+  write(ended, fate, loop_.now(), reason, retry_after);
+  attempts_.remove(id);
+  if (ended.instance != Fleet::kNone) {
+    --fleet_[ended.instance].open;
+  }
+  switch (ended.origin) {
+    case Origin::caller:
+      hear(ended, fate, Duration::seconds(retry_after));
+      break;
+    case Origin::service:
+      if (!ended.gone) {
+        hear_of_link(ended, fate);
+      }
+      break;
+    case Origin::probe:
+      fleet_.probed(ended.instance, fate == Fate::answered && loop_.now() <= ended.deadline);
+      break;
+  }
+}
+
+void World::write(const Attempt& attempt, Fate fate, Instant ended, Reason reason,
+                  std::uint16_t retry_after) {
+  journal_.push_back({.called = attempt.called,
+                      .offered = attempt.offered,
+                      .deadline = attempt.deadline,
+                      .started = attempt.started,
+                      .ended = ended,
+                      .work = attempt.work,
+                      .tenant = attempt.tenant,
+                      .attempt = attempt.attempt,
+                      .instance = attempt.instance,
+                      .retry_after = retry_after,
+                      .population = attempt.population,
+                      .service = attempt.service,
+                      .origin = attempt.origin,
+                      .fate = fate,
+                      .reason = reason,
+                      .importance = attempt.importance});
+}
+
 }  // namespace
 
-Result run(const Scenario& scenario, std::uint64_t seed) {
-  return World(scenario, seed).run();
+Result run(const Scenario& scenario, std::uint64_t seed, const Progress& progress) {
+  return World(scenario, seed, progress).run();
 }
 
 }  // namespace loadline::sim

@@ -29,7 +29,7 @@ Scenario bounded(double table_per_second, std::uint32_t c, std::uint32_t k, doub
   gate.policy.wait_budget = Duration::seconds(3600);
   gate.queue_room = std::max(k - c, 1U);
   add_class(gate.policy, "all");
-  scenario.gate = gate;
+  scenario.services[0].gate = gate;
   return scenario;
 }
 
@@ -131,8 +131,8 @@ TEST(AWaitBudget, LosesThoseWhoWaitItOut) {
                {120, 0.1, 0.1839553081}, {200, 0.05, 0.5008436645}, {150, 0.01, 0.4563516834}};
   for (const auto& c : cases) {
     Scenario scenario = bounded(c.per_second, 1, 201, 5e4);
-    scenario.gate->policy.wait_budget = duration(c.budget / kFaster);
-    scenario.gate->tells_service_times = false;
+    scenario.services[0].gate->policy.wait_budget = duration(c.budget / kFaster);
+    scenario.services[0].gate->tells_service_times = false;
     expect_agrees(of_run(scenario, blocked), c.lost, 0.03);
   }
 }
@@ -152,7 +152,7 @@ TEST(TheMoreImportant, WaitAsNonPreemptivePriorityHasIt) {
     second.importance = 1;
     scenario.populations.push_back(second);
     scenario.length = duration(2e5 / kFaster / (c.first + c.second));
-    add_class(scenario.gate->policy, "second");
+    add_class(scenario.services[0].gate->policy, "second");
     const auto waits = over_seeds(kReplications, [&](std::uint64_t seed) {
       const Journal journal = run(scenario, seed).journal;
       const Span span = all_but_the_start(scenario);

@@ -155,7 +155,7 @@ TEST(Server, SpeedHoldsForTheWorkInHand) {
   const Population callers{.arrivals = Arrivals::bursts({at(0.995), at(3)}, 1),
                            .work = Distribution::fixed(kTenMs)};
   Scenario scenario = scenario_of({callers}, 1, 10);
-  scenario.server.speed = {1.0, {{at(1), 0.0}, {at(2), 1.0}, {at(3), 0.25}}};
+  scenario.services[0].server.speed = {1.0, {{at(1), 0.0}, {at(2), 1.0}, {at(3), 0.25}}};
   const Journal journal = run(scenario, 1).journal;
   ASSERT_EQ(journal.size(), 2U);
   EXPECT_EQ(journal[0].ended, at(2.005));
@@ -167,7 +167,7 @@ TEST(Server, WorkersLeaveWhenTheyHaveFinishedAndBeginWhenTheyCome) {
   const Population callers{.arrivals = Arrivals::bursts({Instant{}}, 10),
                            .work = Distribution::fixed(kTenMs)};
   Scenario scenario = scenario_of({callers}, 2, 1);
-  scenario.server.workers = {2, {{at(0.015), 1}, {at(0.035), 6}}};
+  scenario.services[0].server.workers = {2, {{at(0.015), 1}, {at(0.035), 6}}};
   std::vector<double> ends;
   for (const Ending& e : run(scenario, 1).journal) {
     ends.push_back(std::round(seconds(e.ended) * 1000));

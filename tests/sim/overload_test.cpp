@@ -23,7 +23,7 @@ Scenario one_and_a_half_times(const Distribution& work, Discipline discipline) {
   callers.work = work;
   callers.patience = Duration::millis(100);
   Scenario scenario = scenario_of({callers}, kR3Workers, 60);
-  scenario.other_door = [discipline](Site& site) {
+  scenario.services[0].other_door = [discipline](Site& site) {
     return std::make_unique<ReferenceDoor>(discipline, kR3Workers, site);
   };
   return scenario;
@@ -101,7 +101,7 @@ Scenario stopped_for_ten_seconds(std::uint32_t attempts, double length) {
                      .patience = Duration::seconds(1)};
   callers.retry = {.attempts = attempts, .after_timeout = attempts > 1};
   Scenario scenario = scenario_of({callers}, 1, length);
-  scenario.server.speed = {1.0, {{at(30), 0.0}, {at(40), 1.0}}};
+  scenario.services[0].server.speed = {1.0, {{at(30), 0.0}, {at(40), 1.0}}};
   return scenario;
 }
 
@@ -141,7 +141,7 @@ TEST(AStop, IsOvercomeWhenTheBacklogIsWorkedOffWhereCallersTryOnce) {
 
 TEST(AStop, IsOvercomeInASecondWithABoundedLine) {
   Scenario scenario = stopped_for_ten_seconds(2, 60);
-  scenario.other_door = [](Site& site) {
+  scenario.services[0].other_door = [](Site& site) {
     return std::make_unique<ReferenceDoor>(Discipline{kOldest, 150, Duration{-1}}, 1, site);
   };
   EXPECT_LE(normal_again(run(scenario, 1).journal), 41);

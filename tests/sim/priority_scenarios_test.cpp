@@ -21,7 +21,7 @@ Scenario by_class(const std::array<Steps<double>, 4>& rates, double length) {
     callers.back().importance = static_cast<std::uint8_t>(c);
   }
   Scenario scenario = scenario_of(std::move(callers), kR1Workers, length);
-  scenario.gate = gate_of(kR1Workers);
+  scenario.services[0].gate = gate_of(kR1Workers);
   return scenario;
 }
 
@@ -101,7 +101,7 @@ TEST(AGuarantee, GivesTheLowestItsShare) {
     double goodput = 0;
   };
   Scenario scenario = by_class(mix_at(2), 65);
-  scenario.gate->policy.classes[3].guarantee = 50;
+  scenario.services[0].gate->policy.classes[3].guarantee = 50;
   const Span span{at(5), at(65)};
   const auto rows = over_seeds(kSeeds, [&](std::uint64_t seed) {
     const Journal journal = checked(scenario, seed, Passing::by_guarantee).journal;
@@ -120,7 +120,7 @@ TEST(AGuarantee, HoldsWhileTheHighestAskForMoreThanThereIs) {
   Scenario scenario =
       by_class({1.5 * kR1Capacity, 0.3 * kR1Capacity, 0.3 * kR1Capacity, 0.3 * kR1Capacity}, 65);
   for (std::size_t c = 0; c < kGuarantees.size(); ++c) {
-    scenario.gate->policy.classes[c].guarantee = kGuarantees[c];
+    scenario.services[0].gate->policy.classes[c].guarantee = kGuarantees[c];
   }
   const Span span{at(5), at(65)};
   const auto journals = over_seeds(kSeeds, [&](std::uint64_t seed) {
@@ -156,7 +156,7 @@ TEST(HeavyRequests, LeaveHalfOfTheLimitToTheLightOnes) {
                          .work = Distribution::fixed(Duration::seconds(60)),
                          .cost = 10};
   Scenario scenario = scenario_of({light, heavy}, ServerModel::kUnlimited, 60);
-  scenario.gate = gate_of(100);
+  scenario.services[0].gate = gate_of(100);
   const Span span{at(6), at(60)};
   // What they hold inside the span, in % of the limit of 100; whole nanoseconds, so that half is
   // half.

@@ -14,13 +14,13 @@ namespace {
 
 Scenario r3(std::vector<Population> callers, double length, std::uint32_t limit = kR3Workers) {
   Scenario scenario = scenario_of(std::move(callers), kR3Workers, length);
-  scenario.gate = gate_of(limit);
+  scenario.services[0].gate = gate_of(limit);
   return scenario;
 }
 
 Scenario r1(std::vector<Population> callers, double length, std::uint32_t limit = kR1Workers) {
   Scenario scenario = scenario_of(std::move(callers), kR1Workers, length);
-  scenario.gate = gate_of(limit);
+  scenario.services[0].gate = gate_of(limit);
   return scenario;
 }
 
@@ -86,7 +86,7 @@ TEST(ASlowdown, IsFollowedInSecondsAndWastesLittle) {
   };
   const double slow_capacity = kR3Capacity / 4;
   Scenario scenario = r3({r3_callers(2 * slow_capacity)}, 45);
-  scenario.server.speed = {1.0, {{at(20), 0.25}}};
+  scenario.services[0].server.speed = {1.0, {{at(20), 0.25}}};
   const auto rows = over_seeds(kSeeds, [&](std::uint64_t seed) {
     const Journal journal = checked(scenario, seed).journal;
     const Span after{at(20), at(40)};
@@ -196,10 +196,10 @@ Scenario stopped_with_five_thousand_waiting() {
   Population later = waiting;
   later.arrivals = Arrivals::bursts({at(15)}, 1);
   Scenario scenario = r3({waiting, later}, 20);
-  scenario.gate->queue_room = 6000;
-  scenario.gate->policy.queue = QueueSize::at_most(6000);
-  scenario.gate->policy.wait_budget = Duration::seconds(60);
-  scenario.server.speed = {1.0, {{at(10), 0.0}, {at(15), 1.0}}};
+  scenario.services[0].gate->queue_room = 6000;
+  scenario.services[0].gate->policy.queue = QueueSize::at_most(6000);
+  scenario.services[0].gate->policy.wait_budget = Duration::seconds(60);
+  scenario.services[0].server.speed = {1.0, {{at(10), 0.0}, {at(15), 1.0}}};
   return scenario;
 }
 
@@ -226,7 +226,7 @@ TEST(TheDead, AreClearedAtOnceWhenAStoppedServerGoesOn) {
 // Q5: the host stops with it.
 TEST(TheDead, AreClearedAtOnceWhenAStoppedHostGoesOn) {
   Scenario scenario = stopped_with_five_thousand_waiting();
-  scenario.gate->stopped = {false, {{at(10.001), true}, {at(15), false}}};
+  scenario.services[0].gate->stopped = {false, {{at(10.001), true}, {at(15), false}}};
   expect_swept_at_fifteen(scenario);
 }
 
@@ -262,13 +262,13 @@ TEST(CallersWhoGo, LeaveNothingBehind) {
                      .tells_deadline = false,
                      .departs = true};
   Scenario scenario = r3({callers}, 1.55);
-  scenario.gate->policy.queue = QueueSize::at_most(1000);
-  scenario.gate->policy.wait_budget = Duration::seconds(10);
+  scenario.services[0].gate->policy.queue = QueueSize::at_most(1000);
+  scenario.services[0].gate->policy.wait_budget = Duration::seconds(10);
   const Result result = checked(scenario, 1);
   EXPECT_EQ(result.watch.peak_waiting, 1000U);
-  EXPECT_EQ(result.snapshot.waiting, 0U);
-  EXPECT_EQ(result.snapshot.classes[0].cancelled, 1000U);
-  EXPECT_EQ(result.snapshot.classes[0].admitted, 10U);
+  EXPECT_EQ(result.snapshots[0].waiting, 0U);
+  EXPECT_EQ(result.snapshots[0].classes[0].cancelled, 1000U);
+  EXPECT_EQ(result.snapshots[0].classes[0].admitted, 10U);
 }
 
 // Q8. Half of the capacity in work: one in a hundred brings twenty times the work, so 1.19 means a
@@ -288,9 +288,9 @@ TEST(HeavyRequests, LeaveTheLightOnesAlone) {
     heavy.work = twentyfold;
     heavy.cost = 100;
     Scenario alone = scenario_of({light}, workers, 125);
-    alone.gate = gate_of(workers);
+    alone.services[0].gate = gate_of(workers);
     Scenario both = scenario_of({light, heavy}, workers, 125);
-    both.gate = gate_of(workers);
+    both.services[0].gate = gate_of(workers);
     const Span span{at(5), at(125)};
     const auto rows = over_seeds(kSeeds, [&](std::uint64_t seed) {
       const Journal journal = checked(both, seed).journal;

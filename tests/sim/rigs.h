@@ -44,7 +44,7 @@ inline Scenario scenario_of(std::vector<Population> populations, std::uint32_t w
                             double length) {
   Scenario scenario;
   scenario.populations = std::move(populations);
-  scenario.server.workers = workers;
+  scenario.services[0].server.workers = workers;
   scenario.length = duration(length);
   return scenario;
 }

@@ -30,7 +30,7 @@ Scenario storm(double obedient) {
       Arrivals::even({0, {{at(kStorm), 5500 * (1 - obedient)}, {at(kStorm + 1), 0}}});
   ignoring.retry = {.attempts = 4, .obeys = false};
   Scenario scenario = scenario_of({usual, obeying, ignoring}, kR3Workers, kStorm + 60);
-  scenario.gate = gate_of(kR3Workers);
+  scenario.services[0].gate = gate_of(kR3Workers);
   return scenario;
 }
 
@@ -115,7 +115,7 @@ TEST(ABurstTooLarge, IsSentToAllSecondsAlike) {
       Population burst = r3_callers(0);
       burst.arrivals = Arrivals::bursts({at(kStorm + 0.4)}, size);
       Scenario scenario = scenario_of({r3_callers(usual), burst}, kR3Workers, kStorm + 1);
-      scenario.gate = gate_of(kR3Workers);
+      scenario.services[0].gate = gate_of(kR3Workers);
       std::array<double, 33> told{};
       for (const Ending& e : checked(scenario, 1).journal) {
         if (e.population == 1 && e.fate == Fate::refused && e.ended == at(kStorm + 0.4)) {

@@ -16,8 +16,8 @@ Scenario light_beside(const Population& greedy, double length, std::uint32_t ten
   Population light = r1_callers(99 * 0.005 * kR1Capacity);
   light.tenants = {.first = 1, .count = 99};
   Scenario scenario = scenario_of({light, greedy}, kR1Workers, length);
-  scenario.gate = gate_of(kR1Workers);
-  scenario.gate->policy.tenants = tenants;
+  scenario.services[0].gate = gate_of(kR1Workers);
+  scenario.services[0].gate->policy.tenants = tenants;
   return scenario;
 }
 
@@ -61,7 +61,7 @@ TEST(LightTenants, AreNotHarmedByAGreedyOneOfFiftyNames) {
   Population greedy = greedy_of(2);
   greedy.tenants = {.first = 1000, .count = 50, .group = 0};
   Scenario scenario = light_beside(greedy, 65);
-  add_group(scenario.gate->policy, "greedy", 1);
+  add_group(scenario.services[0].gate->policy, "greedy", 1);
   const auto rows = rows_of(scenario);
   expect_light_unharmed(rows);
   at_least("goodput / C", column(rows, &Row::goodput), 0.97);
@@ -79,7 +79,7 @@ TEST(LightTenants, AreNotHarmedByAGreedyOneOfTenfoldCost) {
   double most_admitted = 0;
   double most_in_time = 0;
   for (const std::uint32_t limit : {kR1Workers, kR1Workers + 1, kR1Workers + 2}) {
-    scenario.gate->policy.limit = limit;
+    scenario.services[0].gate->policy.limit = limit;
     const auto tried = rows_of(scenario);
     most_admitted = std::max(most_admitted, least(column(tried, &Row::admitted)));
     most_in_time = std::max(most_in_time, least(column(tried, &Row::in_time)));
@@ -97,7 +97,7 @@ TEST(AMillionNames, DoNotHarmTheKnown) {
   flood.tenants = {
       .first = 1000, .count = 1'000'000, .choice = Tenants::Choice::in_turn, .group = 0};
   Scenario scenario = light_beside(flood, 65, 10'000);
-  add_group(scenario.gate->policy, "unknown", 1);
+  add_group(scenario.services[0].gate->policy, "unknown", 1);
   const auto rows = rows_of(scenario);
   expect_light_unharmed(rows);
   at_least("goodput / C", column(rows, &Row::goodput), 0.97);

@@ -25,7 +25,7 @@ Scenario mixed() {
   heavy.cost = 4;
   heavy.tenants = {.first = 7, .count = 3};
   Scenario scenario = scenario_of({patient, hasty, heavy}, kR3Workers, 5);
-  scenario.gate = gate_of(12);
+  scenario.services[0].gate = gate_of(12);
   return scenario;
 }
 
@@ -47,9 +47,9 @@ auto callers_of(const Journal& journal) {
 
 TEST(AnyRun, MeetsTheSameCallersWhateverThePolicy) {
   Scenario other = mixed();
-  other.gate->policy.limit = 3;
+  other.services[0].gate->policy.limit = 3;
   Scenario without = mixed();
-  without.gate.reset();
+  without.services[0].gate.reset();
   const auto callers = callers_of(run(mixed(), 1).journal);
   EXPECT_GT(callers.size(), 8000U);
   EXPECT_EQ(callers, callers_of(run(other, 1).journal));
@@ -62,7 +62,7 @@ TEST(AnyRun, BalancesItsBooks) {
   EXPECT_EQ(result.watch.miscounts, 0U);
   EXPECT_EQ(result.watch.idle_beside_waiter, 0U);
   for (std::uint8_t c = 0; c < 4; ++c) {
-    const Snapshot::Class& gate = result.snapshot.classes[c];
+    const Snapshot::Class& gate = result.snapshots[0].classes[c];
     const auto here = [&](Fate fate) {
       return count(result.journal,
                    [&](const Ending& e) { return e.importance == c && e.fate == fate; });
@@ -102,9 +102,9 @@ TEST(RetryAfter, IsObeyedToTheSecond) {
   Population callers = r3_callers(2000);
   callers.retry = {.attempts = 2};
   Scenario scenario = scenario_of({callers}, kR3Workers, 10);
-  scenario.gate = gate_of(kR3Workers);
-  scenario.gate->policy.retry_after_min = 3;
-  scenario.gate->policy.retry_after_max = 3;
+  scenario.services[0].gate = gate_of(kR3Workers);
+  scenario.services[0].gate->policy.retry_after_min = 3;
+  scenario.services[0].gate->policy.retry_after_max = 3;
   std::uint64_t again = 0;
   for (const Ending& e : run(scenario, 1).journal) {
     if (e.attempt == 2) {
