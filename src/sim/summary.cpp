@@ -1,0 +1,142 @@
+#include "sim/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "sim/seconds.h"
+
+namespace loadline::sim {
+namespace {
+
+Summary::Times times_of(std::vector<double>& all) {
+  Summary::Times times;
+  if (all.empty()) {
+    return times;
+  }
+  std::sort(all.begin(), all.end());
+  double sum = 0;
+  for (const double t : all) {
+    sum += t;
+  }
+  const auto n = static_cast<double>(all.size());
+  // The smallest value that a share of q does not exceed.
+  const auto at = [&](double q) {
+    return all[static_cast<std::size_t>(std::max(1.0, std::ceil(q * n - 1e-9))) - 1];
+  };
+  times = {sum / n, at(0.5), at(0.95), at(0.99), at(0.999), all.back()};
+  return times;
+}
+
+double ratio(double part, double whole) {
+  return whole > 0 ? part / whole : Summary::kNothing;
+}
+
+class Counter {
+ public:
+  explicit Counter(const Selection& selection) : selection_(selection) {}
+
+  void take(const Ending& e) {
+    if (!selection_.picks(e)) {
+      return;
+    }
+    if (selection_.span.holds(e.offered)) {
+      count(e);
+    }
+    if (e.fate != Fate::open && selection_.span.holds(e.ended)) {
+      measure_work(e);
+    }
+  }
+
+  Summary result() {
+    const double length = seconds(selection_.span.to - selection_.span.from);
+    done_.offered_per_second = static_cast<double>(done_.attempts) / length;
+    done_.goodput = static_cast<double>(good_ended_) / length;
+    done_.waste = ratio(wasted_work_, work_);
+    const auto decided = static_cast<double>(done_.attempts - done_.open);
+    done_.admitted = ratio(static_cast<double>(admitted_), decided);
+    done_.in_time = ratio(static_cast<double>(done_.useful), decided);
+    done_.served = ratio(static_cast<double>(served_), static_cast<double>(done_.calls));
+    done_.latency = times_of(latency_);
+    done_.answered = times_of(answered_);
+    done_.wait = times_of(wait_);
+    return done_;
+  }
+
+ private:
+  void count(const Ending& e) {
+    ++done_.attempts;
+    done_.calls += e.attempt == 1 ? 1 : 0;
+    served_ += e.good() ? 1 : 0;
+    if (e.fate == Fate::open) {
+      ++done_.open;
+      return;
+    }
+    admitted_ += e.admitted() ? 1 : 0;
+    if (e.admitted()) {
+      wait_.push_back(seconds(e.started - e.offered));
+    }
+    count_fate(e);
+  }
+
+  void count_fate(const Ending& e) {
+    switch (e.fate) {
+      case Fate::answered:
+        ++(e.good() ? done_.useful : done_.wasted);
+        answered_.push_back(seconds(e.ended - e.offered));
+        if (e.good()) {
+          latency_.push_back(answered_.back());
+        }
+        break;
+      case Fate::refused:
+        ++(e.ended > e.offered ? done_.expired : done_.rejected);
+        ++done_.refused[static_cast<std::size_t>(e.reason)];
+        break;
+      case Fate::left:
+        ++(e.admitted() ? done_.wasted : done_.left);
+        break;
+      case Fate::failed:
+        ++done_.failed;
+        break;
+      case Fate::open:
+        break;
+    }
+  }
+
+  void measure_work(const Ending& e) {
+    good_ended_ += e.good() ? 1 : 0;
+    if (e.admitted()) {
+      work_ += seconds(e.work);
+      wasted_work_ += e.good() ? 0 : seconds(e.work);
+    }
+  }
+
+  const Selection& selection_;
+  Summary done_;
+  std::uint64_t admitted_ = 0;
+  std::uint64_t served_ = 0;
+  std::uint64_t good_ended_ = 0;
+  double work_ = 0;
+  double wasted_work_ = 0;
+  std::vector<double> latency_;
+  std::vector<double> answered_;
+  std::vector<double> wait_;
+};
+
+}  // namespace
+
+bool Selection::picks(const Ending& e) const noexcept {
+  return (service ? e.service == *service : e.origin == Origin::caller) &&
+         (!population || e.population == *population) &&
+         (!importance || e.importance == *importance) && (!instance || e.instance == *instance);
+}
+
+Summary summarize(const Journal& journal, const Selection& selection) {
+  Counter counter(selection);
+  for (const Ending& e : journal) {
+    counter.take(e);
+  }
+  return counter.result();
+}
+
+}  // namespace loadline::sim

@@ -1,0 +1,71 @@
+// What a run amounts to, in figures that people and tests name.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "loadline/decision.h"
+#include "sim/journal.h"
+#include "sim/measures.h"
+
+namespace loadline::sim {
+
+// Which attempts. Without a service: those that callers made, wherever; with one: all that it was
+// asked for, by whomever.
+struct Selection {
+  Span span{};  // rates and work count by when an attempt ended, shares by when it was offered
+  std::optional<std::uint16_t> population;
+  std::optional<std::uint8_t> importance;
+  std::optional<std::uint16_t> service;
+  std::optional<std::uint32_t> instance;
+
+  // Whether it is one of them, at whatever time.
+  [[nodiscard]] bool picks(const Ending& e) const noexcept;
+};
+
+struct Summary {
+  static constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();  // none to measure
+
+  // Of the attempts offered in the span.
+  std::uint64_t calls = 0;     // first attempts
+  std::uint64_t attempts = 0;  // all
+  std::uint64_t useful = 0;    // answered while somebody waited
+  std::uint64_t wasted = 0;    // worked on, and answered when nobody waited any more or given up
+  std::uint64_t rejected = 0;  // refused on arrival
+  std::uint64_t expired = 0;   // refused after a wait
+  std::uint64_t left = 0;      // given up by the gate before work began, since the caller had gone
+  std::uint64_t failed = 0;    // an error came back
+  std::uint64_t open = 0;      // under way when the run ended
+  std::array<std::uint64_t, kReasons> refused{};  // rejected and expired, by reason
+
+  // A second, by when they ended or were offered in the span.
+  double offered_per_second = 0;
+  double goodput = 0;  // useful answers
+
+  double waste = kNothing;     // the share of the work done that was done for nobody
+  double admitted = kNothing;  // the share of the attempts that the gate let through
+  double in_time = kNothing;   // the share of the attempts that were useful
+  double served = kNothing;    // the share of the calls of which one attempt was
+
+  // Seconds. Latency is from the offer to the answer, of the useful ones; answered: of all that
+  // were answered. A wait is from the offer to the start, of those let through.
+  struct Times {
+    double mean = kNothing;
+    double p50 = kNothing;
+    double p95 = kNothing;
+    double p99 = kNothing;
+    double p999 = kNothing;
+    double most = kNothing;
+  };
+  Times latency;
+  Times answered;
+  Times wait;
+};
+
+// `selection.span` must be finite.
+Summary summarize(const Journal& journal, const Selection& selection);
+
+}  // namespace loadline::sim
