@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "loadline/decision.h"
 #include "sim/attempt.h"
@@ -35,6 +36,12 @@ class Site {
   ~Site() = default;
 };
 
+// The limit of one gate, or of all together, from when on.
+struct LimitChange {
+  Instant from{};
+  std::uint32_t limit = 0;
+};
+
 // What is seen of a door while a run goes on.
 struct Watch {
   std::uint64_t idle_beside_waiter =
@@ -43,6 +50,7 @@ struct Watch {
   std::uint64_t miscounts = 0;  // events after which the door's own count disagreed
   std::uint32_t peak_in_flight = 0;
   std::uint32_t peak_waiting = 0;
+  std::vector<LimitChange> limits;  // as they were seen
 
   // What is seen of another door beside this one.
   void add(const Watch& other) noexcept {

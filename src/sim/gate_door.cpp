@@ -238,6 +238,9 @@ void GateDoor::look() {
   if (in_flight != units_) {
     ++watch_.miscounts;
   }
+  if (watch_.limits.empty() || watch_.limits.back().limit != gate_.limit()) {
+    watch_.limits.push_back({site_.loop().now(), gate_.limit()});
+  }
   if (waiting_ == 0 || in_flight >= gate_.limit()) {
     return;
   }

@@ -116,6 +116,34 @@ class World final : public Site, public Server::Owner {
   Journal journal_;
 };
 
+// Of all gates together, from those of each.
+std::vector<LimitChange> sum_of_limits(Fleet& fleet) {
+  struct Step {
+    Instant from;
+    std::int64_t by;
+  };
+  std::vector<Step> steps;
+  for (std::uint32_t i = 0; i < fleet.size(); ++i) {
+    std::int64_t last = 0;
+    for (const LimitChange& change : fleet[i].door->watch().limits) {
+      steps.push_back({change.from, change.limit - last});
+      last = change.limit;
+    }
+  }
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const Step& a, const Step& b) { return a.from < b.from; });
+  std::vector<LimitChange> sum;
+  std::int64_t limit = 0;
+  for (const Step& step : steps) {
+    limit += step.by;
+    if (sum.empty() || sum.back().from != step.from) {
+      sum.push_back({step.from, 0});
+    }
+    sum.back().limit = static_cast<std::uint32_t>(limit);
+  }
+  return sum;
+}
+
 Result World::run() {
   loop_.run_until(scenario_.drains ? Instant::never() : end_, [this] {
     for (Door* const door : touched_) {
@@ -136,6 +164,7 @@ Result World::run() {
       done.snapshots.push_back(fleet_[i].gate_door->snapshot());
     }
   }
+  done.limits = sum_of_limits(fleet_);
   done.turnouts = fleet_.turnouts();
   done.ended = loop_.now();
   return done;

@@ -15,7 +15,8 @@ namespace loadline::sim {
 
 struct Result {
   Journal journal;
-  Watch watch;                      // of all doors together
+  Watch watch;                      // of all doors together, but for `limits`
+  std::vector<LimitChange> limits;  // of all gates together
   std::vector<Snapshot> snapshots;  // of each instance's gate at the end, where it has one
   std::vector<Fleet::Turnout> turnouts;
   Instant ended{};

@@ -1,0 +1,74 @@
+// A scenario file of `loadline sim`: read whole, with every fault in it, each at its line and
+// column.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config_file.h"
+#include "sim/scenario.h"
+#include "sim/summary.h"
+
+namespace loadline::tools {
+
+// A policy of the file: the whole scenario under it.
+struct SimPolicy {
+  std::string name;
+  sim::Scenario scenario;
+};
+
+// What must hold of a figure.
+struct SimBound {
+  enum class Kind : std::uint8_t {
+    at_least,
+    at_most,
+    is,      // within `tolerance` of it, a share of it; exactly for 0
+    errors,  // is, within so many standard errors of the mean over the seeds
+  };
+  Kind kind = Kind::is;
+  double value = 0;  // seconds, a second, a share of 1, or a count: as Summary has it
+  double tolerance = 0;
+  // Not against `value` alone but against that share of what the oracle reached.
+  bool of_oracle = false;
+};
+
+struct SimExpectation {
+  FilePlace place;
+  std::string policy;
+  std::string figure;   // a name that find_sim_figure knows
+  sim::Selection from;  // which attempts, and when
+  SimBound bound;
+  std::string text;  // as a person reads it: "p99 of critical from 5s to 65s at most 110ms"
+};
+
+// The best fixed limit is looked for among these, for each phase of the run that begins at one of
+// `phases`.
+struct SimOracle {
+  std::vector<std::uint32_t> limits;  // rising
+  std::vector<Instant> phases;        // the first is the beginning
+};
+
+struct SimFile {
+  std::string about;
+  std::vector<SimPolicy> policies;
+  // Names, by index of population, class and service.
+  std::vector<std::string> callers;
+  std::vector<std::string> classes;
+  std::vector<std::string> services;
+  sim::Span measured;  // what the table and, unless they say otherwise, the expectations are of
+  std::uint64_t seeds = 1;
+  std::optional<SimOracle> oracle;
+  std::vector<SimExpectation> expectations;
+  std::vector<FileFault> faults;  // in the order of their places; the rest is of use without any
+};
+
+// `folder`: what relative paths of traces and of times are relative to.
+SimFile read_sim_text(const std::string& text, const std::string& folder);
+
+// Reads a regular file of at most 1 MiB; throws std::runtime_error with a one-line message if it is
+// none or cannot be read.
+SimFile read_sim_file(const std::string& path);
+
+}  // namespace loadline::tools
