@@ -403,7 +403,7 @@ class BasicGate {
   void take(Participant who, std::uint32_t index, Settled& settled) noexcept;
   std::size_t take_ready(Participant who, std::span<Settled> out) noexcept;
   Signals dispatch_all(Instant now) noexcept;
-  [[nodiscard]] bool anything_to_collect() noexcept;
+  [[nodiscard]] std::uint32_t tickets_in_use() noexcept;
   Signals expire(Instant now) noexcept;
   void expire_ticket(std::uint32_t index, Instant now, Signals& signals) noexcept;
 

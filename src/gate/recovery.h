@@ -36,7 +36,8 @@ void BasicGate<Sync>::rebuild_lists() noexcept {
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
     slots_[i].ready_list = {};
   }
-  for (std::uint32_t i = 0; i < capacity_.tickets; ++i) {
+  // The first places come to the front of the free ones: see expire().
+  for (std::uint32_t i = capacity_.tickets; i-- > 0;) {
     rebuild_ticket(i);
   }
   for (detail::TicketList& queue : guarded().queues) {

@@ -284,29 +284,36 @@ void BasicGate<Sync>::expire_ticket(std::uint32_t index, Instant now, Signals& s
   }
 }
 
-// What has been taken already is freed on this occasion.
+// How many tickets somebody waits on or has yet to collect; what has been taken already is freed on
+// this occasion.
 template <class Sync>
-bool BasicGate<Sync>::anything_to_collect() noexcept {
-  std::uint32_t tickets = 0;
+std::uint32_t BasicGate<Sync>::tickets_in_use() noexcept {
+  std::uint32_t tickets = guarded().waiting;
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
     free_taken(slots_[i]);
     tickets += slots_[i].ready_list.count;
   }
-  return tickets != 0;
+  return tickets;
 }
 
 // One walk over the tickets, a section at a time, for those whose time has passed. Hosts set timers
-// of their own; this is for those whose host has died or sleeps.
+// of their own; this is for those whose host has died or sleeps. It ends where all that are in use
+// have been met: the places that are free again are the first to be used again, so that these are
+// few beside a table that is made for the longest queue.
 template <class Sync>
 Signals BasicGate<Sync>::expire(Instant now) noexcept {
   Signals signals;
+  std::uint32_t met = 0;
   for (std::uint32_t first = 0; first < capacity_.tickets; first += kTicketsPerSection) {
     Section section(*this, now);
-    if (!section.held() || (guarded().waiting == 0 && !anything_to_collect())) {
+    const std::uint32_t in_use = section.held() ? tickets_in_use() : 0;
+    if (met >= in_use) {
       break;
     }
     const std::uint32_t end = std::min(first + kTicketsPerSection, capacity_.tickets);
-    for (std::uint32_t i = first; i < end; ++i) {
+    for (std::uint32_t i = first; i < end && met < in_use; ++i) {
+      const detail::TicketState state = tickets_[i].state.load(std::memory_order_relaxed);
+      met += state == detail::TicketState::waiting || state == detail::TicketState::granted ? 1 : 0;
       expire_ticket(i, section.now(), signals);
     }
   }

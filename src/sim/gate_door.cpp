@@ -207,13 +207,13 @@ void GateDoor::conclude(AttemptId id, Settled& settled) {
 // What was decided together is taken off the account together: otherwise one who starts would seem
 // to pass another who starts in the same breath.
 void GateDoor::heed(Signals signals) {
-  std::array<Settled, 64> decided;
+  std::array<Settled, 8> decided;
   while (signals.any()) {
     signals = {};
     std::size_t count = decided.size();
     while (count == decided.size()) {
       count = gate_.collect(me_, decided, site_.loop().now(), signals);
-      std::array<AttemptId, 64> ids;
+      std::array<AttemptId, 8> ids;
       for (std::size_t i = 0; i < count; ++i) {
         ids[i] = tickets_[decided[i].ticket.index];
         stop_waiting(ids[i]);

@@ -17,10 +17,10 @@ namespace loadline::sim {
 // asked for, by whomever.
 struct Selection {
   Span span{};  // rates and work count by when an attempt ended, shares by when it was offered
-  std::optional<std::uint16_t> population;
-  std::optional<std::uint8_t> importance;
-  std::optional<std::uint16_t> service;
-  std::optional<std::uint32_t> instance;
+  std::optional<std::uint16_t> population{};
+  std::optional<std::uint8_t> importance{};
+  std::optional<std::uint16_t> service{};
+  std::optional<std::uint32_t> instance{};
 
   // Whether it is one of them, at whatever time.
   [[nodiscard]] bool picks(const Ending& e) const noexcept;
