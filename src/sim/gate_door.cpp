@@ -116,7 +116,43 @@ void GateDoor::wait(AttemptId id, const Offer& offer) {
   ++(attempt.cost == 1 ? light_waiting_ : heavy_waiting_)[attempt.importance];
   ++waiting_;
   watch_.peak_waiting = std::max(watch_.peak_waiting, waiting_);
-  site_.loop().at<&GateDoor::due>(offer.start_by, *this, id.bits);
+  watch_for(offer.start_by, id);
+}
+
+void GateDoor::watch_for(Instant when, AttemptId id) {
+  due_.push_back({when, id});
+  std::push_heap(due_.begin(), due_.end(), later);
+  if (when < timer_) {
+    timer_ = when;
+    site_.loop().at<&GateDoor::ring>(when, *this);
+  }
+}
+
+void GateDoor::ring(std::uint64_t) {
+  if (site_.loop().now() == timer_) {
+    timer_ = Instant::never();
+    serve<&GateDoor::settle_due>(0);
+  }
+}
+
+void GateDoor::settle_due(std::uint64_t) {
+  const Instant now = site_.loop().now();
+  while (!due_.empty()) {
+    const Due first = due_.front();
+    const bool waits = site_.lives(first.id) && held(first.id).state == Held::State::waiting;
+    if (waits && first.when > now) {
+      break;
+    }
+    std::pop_heap(due_.begin(), due_.end(), later);
+    due_.pop_back();
+    if (waits) {
+      settle(first.id.bits);
+    }
+  }
+  if (!due_.empty() && due_.front().when < timer_) {
+    timer_ = due_.front().when;
+    site_.loop().at<&GateDoor::ring>(timer_, *this);
+  }
 }
 
 void GateDoor::stop_waiting(AttemptId id) {
@@ -151,9 +187,6 @@ void GateDoor::release(std::uint64_t id) {
 }
 
 void GateDoor::settle(std::uint64_t id) {
-  if (!site_.lives({id}) || held({id}).state != Held::State::waiting) {
-    return;
-  }
   Signals signals;
   Settled settled = gate_.settle(me_, held({id}).ticket, site_.loop().now(), signals);
   if (settled.kind == Settled::Kind::waiting) {

@@ -57,7 +57,9 @@ class GateDoor final : public Door {
   void offer(std::uint64_t id);
   void cancel(std::uint64_t id);
   void release(std::uint64_t id);
-  void due(std::uint64_t id) { serve<&GateDoor::settle>(id); }
+  void watch_for(Instant when, AttemptId id);
+  void ring(std::uint64_t);
+  void settle_due(std::uint64_t);
   void settle(std::uint64_t id);
   void tick(std::uint64_t);
   void stir();
@@ -79,6 +81,16 @@ class GateDoor final : public Door {
   Participant me_;
   std::vector<Held> held_;          // by the attempt's index
   std::vector<AttemptId> tickets_;  // who waits on a ticket, by the ticket's index
+
+  // Whose time to start runs out when, the first in front of the heap; one timer is set, for it.
+  // Who does not wait any more is taken out when its time has come.
+  struct Due {
+    Instant when;
+    AttemptId id;
+  };
+  static bool later(const Due& a, const Due& b) noexcept { return a.when > b.when; }
+  std::vector<Due> due_;
+  Instant timer_ = Instant::never();
 
   bool ticks_ = false;    // a tick is on its way
   bool stirred_ = false;  // something has happened since the last one

@@ -14,17 +14,26 @@ Summary::Times times_of(std::vector<double>& all) {
   if (all.empty()) {
     return times;
   }
-  std::sort(all.begin(), all.end());
   double sum = 0;
   for (const double t : all) {
     sum += t;
   }
   const auto n = static_cast<double>(all.size());
-  // The smallest value that a share of q does not exceed.
+  // The smallest value that a share of q does not exceed; to be asked for rising ones.
+  auto from = all.begin();
   const auto at = [&](double q) {
-    return all[static_cast<std::size_t>(std::max(1.0, std::ceil(q * n - 1e-9))) - 1];
+    const auto rank = static_cast<std::ptrdiff_t>(std::max(1.0, std::ceil(q * n - 1e-9)));
+    const auto nth = all.begin() + rank - 1;
+    std::nth_element(from, nth, all.end());
+    from = nth;
+    return *nth;
   };
-  times = {sum / n, at(0.5), at(0.95), at(0.99), at(0.999), all.back()};
+  times.mean = sum / n;
+  times.p50 = at(0.5);
+  times.p95 = at(0.95);
+  times.p99 = at(0.99);
+  times.p999 = at(0.999);
+  times.most = at(1);
   return times;
 }
 
