@@ -38,6 +38,7 @@ class Arrivals {
   [[nodiscard]] Instant next(Instant previous, std::uint64_t number, Draws draws) const noexcept;
   // Of a closed population: how long until a user calls again. Otherwise he does not.
   [[nodiscard]] bool is_closed() const noexcept { return kind_ == Kind::closed; }
+  [[nodiscard]] std::uint32_t users() const noexcept { return is_closed() ? size_ : 0; }
   [[nodiscard]] bool is_listed() const noexcept { return kind_ == Kind::listed; }
   [[nodiscard]] Duration think(Draws draws) const noexcept { return think_.draw(draws); }
   // What caller `number` brings, if that is known.

@@ -16,6 +16,7 @@ constexpr std::uint64_t kFailureStream = 0x6661696c00000000;  // and the service
 constexpr std::uint64_t kThinkStream = 0x7468696e00000000;    // and the population
 constexpr std::uint64_t kJitterStream = 0x6a69747400000000;   // and the population
 constexpr std::int64_t kProgressSteps = 100;
+constexpr int kNumberBits = 48;  // of a call's number, where its population travels with it
 
 class World final : public Site, public Server::Owner {
  public:
@@ -26,9 +27,12 @@ class World final : public Site, public Server::Owner {
         end_(Instant{} + scenario.length),
         fleet_(scenario, seed, *this, *this) {
     calls_.resize(scenario.populations.size());
-    thoughts_.resize(scenario.populations.size());
     for (std::size_t p = 0; p < scenario.populations.size(); ++p) {
-      expect_call(p, Instant{});
+      if (scenario.populations[p].arrivals.is_closed()) {
+        expect_users(p);
+      } else {
+        expect_call(p, Instant{});
+      }
     }
     for (std::uint32_t i = 0; i < fleet_.size(); ++i) {
       expect_probe(i);
@@ -75,7 +79,9 @@ class World final : public Site, public Server::Owner {
   // Calls.
   void expect_call(std::uint64_t p, Instant previous);
   void call(std::uint64_t p);
-  void call_again(std::uint64_t p) { make_call(p, calls_[p]++); }
+  void expect_users(std::uint64_t p);
+  void expect_user(std::uint64_t p, Instant when, std::uint64_t number);
+  void user_calls(std::uint64_t who);
   void make_call(std::uint64_t p, std::uint64_t number);
   void offer(std::uint64_t bits);
   void offer_elsewhere(std::uint64_t bits);
@@ -111,7 +117,6 @@ class World final : public Site, public Server::Owner {
   Fleet fleet_;
   std::vector<Door*> touched_;
   std::vector<std::uint64_t> calls_;                                 // so far, by population
-  std::vector<std::uint64_t> thoughts_;                              // of closed populations
   std::unordered_map<std::uint64_t, std::vector<AttemptId>> links_;  // by parent
   Journal journal_;
 };
@@ -192,7 +197,26 @@ void World::expect_call(std::uint64_t p, Instant previous) {
 void World::call(std::uint64_t p) {
   const std::uint64_t number = calls_[p]++;
   make_call(p, number);
-  expect_call(p, scenario_.populations[p].arrivals.is_closed() ? Instant{} : loop_.now());
+  expect_call(p, loop_.now());
+}
+
+// A closed population's calls are numbered by who makes them: of n users, the one who made call i
+// makes call i + n. So each has work and thoughts of his own, whoever calls in between.
+void World::expect_users(std::uint64_t p) {
+  const Arrivals& arrivals = scenario_.populations[p].arrivals;
+  for (std::uint64_t number = 0; number < arrivals.users(); ++number) {
+    expect_user(p, arrivals.next(Instant{}, number, Draws(seed_, 2 * p, number)), number);
+  }
+}
+
+void World::expect_user(std::uint64_t p, Instant when, std::uint64_t number) {
+  if (when < end_) {
+    loop_.at<&World::user_calls>(when, *this, p << kNumberBits | number);
+  }
+}
+
+void World::user_calls(std::uint64_t who) {
+  make_call(who >> kNumberBits, who & ((std::uint64_t{1} << kNumberBits) - 1));
 }
 
 void World::make_call(std::uint64_t p, std::uint64_t number) {
@@ -371,14 +395,11 @@ void World::try_again(const Attempt& last, Duration pause) {
 
 // The caller has what he gets. One of a closed population calls again when he has thought.
 void World::conclude(const Attempt& last) {
-  const std::uint16_t p = last.population;
   const Arrivals& arrivals = population(last).arrivals;
-  if (!arrivals.is_closed()) {
-    return;
-  }
-  const Instant when = loop_.now() + arrivals.think(Draws(seed_, kThinkStream + p, thoughts_[p]++));
-  if (when < end_) {
-    loop_.at<&World::call_again>(when, *this, p);
+  if (arrivals.is_closed()) {
+    const Draws draws(seed_, kThinkStream + last.population, last.number);
+    expect_user(last.population, loop_.now() + arrivals.think(draws),
+                last.number + arrivals.users());
   }
 }
 
