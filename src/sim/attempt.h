@@ -90,6 +90,9 @@ class Attempts {
   }
 
   [[nodiscard]] Attempt& operator[](AttemptId id) noexcept { return places_[id.index()].attempt; }
+  [[nodiscard]] const Attempt& operator[](AttemptId id) const noexcept {
+    return places_[id.index()].attempt;
+  }
 
   template <class Visit>
   void for_each(Visit visit) const {

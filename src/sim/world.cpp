@@ -46,7 +46,10 @@ class World final : public Site, public Server::Owner {
 
   EventLoop& loop() noexcept override { return loop_; }
   Attempt& attempt(AttemptId id) noexcept override { return attempts_[id]; }
-  [[nodiscard]] bool lives(AttemptId id) const noexcept override { return attempts_.lives(id); }
+  // One that has been stopped is nobody's any more, though its door may still have to hear of it.
+  [[nodiscard]] bool lives(AttemptId id) const noexcept override {
+    return attempts_.lives(id) && !attempts_[id].stopped;
+  }
   void touch(Door& door) override {
     if (touched_.empty() || touched_.back() != &door) {
       touched_.push_back(&door);
@@ -327,10 +330,11 @@ void World::lose_patience(std::uint64_t bits) {
   }
 }
 
-// What was begun for a caller who has left ends here, and so does all that others do for it.
+// What was begun for a caller who has left ends here, and so does all that others do for it. What
+// has been finished is only on its way out.
 void World::stop(std::uint64_t bits) {
   const AttemptId id{bits};
-  if (!attempts_.lives(id)) {
+  if (!lives(id) || (attempts_[id].worked && attempts_[id].open_links == 0)) {
     return;
   }
   Attempt& attempt = attempts_[id];
@@ -423,37 +427,41 @@ void World::call_links(AttemptId id) {
   }
 }
 
-// To a service that another one needs.
+// To a service that another one needs. Where nothing is left of the time it knows of, nobody is
+// asked.
 void World::offer_elsewhere(std::uint64_t bits) {
   const AttemptId id{bits};
   Attempt& attempt = attempts_[id];
-  if (!attempts_.lives(attempt.parent) || attempts_[attempt.parent].gone) {
+  if (!lives(attempt.parent)) {
     attempts_.remove(id);  // nobody needs it any more
     return;
   }
   const Attempt& parent = attempts_[attempt.parent];
-  const Link& link = service(parent).links[attempt.link];
+  const Duration patience = service(parent).links[attempt.link].patience;
   attempt.offered = loop_.now();
-  attempt.deadline = std::min(parent.deadline, attempt.offered + link.patience);
-  attempt.told = parent.told == Instant::never() && link.patience == Duration::max()
-                     ? Instant::never()
-                     : std::min(parent.told, attempt.offered + link.patience);
-  links_[attempt.parent.bits].push_back(id);
-  if (link.patience != Duration::max()) {
-    loop_.at<&World::lose_patience>(attempt.deadline, *this, bits);
+  attempt.deadline = std::min(parent.deadline, attempt.offered + patience);
+  attempt.told = std::min(parent.told, attempt.offered + patience);
+  if (attempt.told <= loop_.now()) {
+    const Attempt late = attempt;
+    attempts_.remove(id);
+    hear_of_link(late, Fate::left);
+    return;
   }
+  links_[attempt.parent.bits].push_back(id);
+  loop_.at<&World::lose_patience>(attempt.told, *this, bits);
   place(id, Fleet::kNone);
 }
 
+// A service that does not know that its own caller has gone tries again for him.
 void World::hear_of_link(const Attempt& last, Fate fate) {
-  if (!attempts_.lives(last.parent)) {
+  if (!lives(last.parent)) {
     return;
   }
   Attempt& parent = attempts_[last.parent];
   const Link& link = service(parent).links[last.link];
-  if (fate != Fate::answered && last.attempt < link.attempts && !parent.gone) {
-    loop_.at<&World::offer_elsewhere>(loop_.now() + link.pause, *this,
-                                      attempts_.add(last.again()).bits);
+  const Instant next = loop_.now() + link.pause;
+  if (fate != Fate::answered && last.attempt < link.attempts && next < parent.told) {
+    loop_.at<&World::offer_elsewhere>(next, *this, attempts_.add(last.again()).bits);
     return;
   }
   parent.fails = parent.fails || fate != Fate::answered;
