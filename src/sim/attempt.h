@@ -30,10 +30,13 @@ struct Attempt {
   Instant told = Instant::never();      // what the gate knows of that
   Instant started = Instant::never();   // when the door let it through
   Instant begun = Instant::never();     // when a worker took it
-  Duration work{};                      // its own; what it brings to links is drawn there
+  Duration brought{};                   // its own work; what it brings to links is drawn there
+  Duration work{};                      // what of that, or of a failure in its place, is done
   std::uint64_t number = 0;             // of the call in its population
   std::uint64_t tenant = 0;             // 0: none
   AttemptId parent;                     // of Origin::service: the attempt that needs it
+  std::uint64_t path = 0;               // of the links that lead to it: all differ
+  std::uint64_t tries = 0;              // which attempts these were, those of the callers included
   std::uint32_t instance = 0;
   std::uint32_t cost = 1;
   std::uint32_t attempt = 1;     // 1 is the first
@@ -56,6 +59,7 @@ struct Attempt {
   [[nodiscard]] Attempt again() const noexcept {
     Attempt next = *this;
     ++next.attempt;
+    next.work = next.brought;
     next.offered = next.started = next.begun = Instant::never();
     next.open_links = 0;
     next.fails = next.gone = next.worked = next.stopped = false;

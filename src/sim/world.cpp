@@ -11,8 +11,8 @@ namespace loadline::sim {
 namespace {
 
 // Streams of random numbers: two for each population, then these.
-constexpr std::uint64_t kLinkStream = 0x6c696e6b00000000;     // and the link's service
-constexpr std::uint64_t kFailureStream = 0x6661696c00000000;  // and the service
+constexpr std::uint64_t kLinkStream = 0x6c696e6b00000000;     // and the population
+constexpr std::uint64_t kFailureStream = 0x6661696c00000000;  // and the population
 constexpr std::uint64_t kThinkStream = 0x7468696e00000000;    // and the population
 constexpr std::uint64_t kJitterStream = 0x6a69747400000000;   // and the population
 constexpr std::int64_t kProgressSteps = 100;
@@ -73,10 +73,14 @@ class World final : public Site, public Server::Owner {
     return scenario_.services[a.service];
   }
   [[nodiscard]] Instance& instance(const Attempt& a) noexcept { return fleet_[a.instance]; }
-  // Of a draw that belongs to one attempt of a call.
-  [[nodiscard]] Draws draws(std::uint64_t stream, const Attempt& a) const noexcept {
-    return {seed_, stream + (std::uint64_t{a.population} << 16),
-            a.number << 8 | (a.attempt & 0xff)};
+  // What belongs to a call, at this place among the services that it needs.
+  [[nodiscard]] Draws draws_of_call(std::uint64_t stream, const Attempt& a) const noexcept {
+    return {seed_, Draws(stream + a.population, a.path, 0).bits(), a.number};
+  }
+  // What belongs to one attempt of that, and to these attempts of those that need it.
+  [[nodiscard]] Draws draws_of_attempt(std::uint64_t stream, const Attempt& a) const noexcept {
+    return {seed_, Draws(stream + a.population, a.path, Draws(a.tries, 0, a.attempt).bits()).bits(),
+            a.number};
   }
 
   // Calls.
@@ -228,7 +232,7 @@ void World::make_call(std::uint64_t p, std::uint64_t number) {
   Attempt attempt;
   attempt.called = loop_.now();
   const Duration known = here.arrivals.work(number);
-  attempt.work = known == Listed::kUnknown ? here.work.draw(draws) : known;
+  attempt.work = attempt.brought = known == Listed::kUnknown ? here.work.draw(draws) : known;
   attempt.number = number;
   attempt.cost = here.cost;
   attempt.population = static_cast<std::uint16_t>(p);
@@ -272,7 +276,7 @@ void World::start(AttemptId id) {
   attempt.started = loop_.now();
   const ServerModel& model = service(attempt).server;
   const double failing = model.failing.at(loop_.now());
-  if (failing > 0 && draws(kFailureStream + attempt.service, attempt).uniform() < failing) {
+  if (failing > 0 && draws_of_attempt(kFailureStream, attempt).uniform() < failing) {
     attempt.fails = true;
     attempt.work = model.failure_work;
   }
@@ -384,7 +388,7 @@ void World::hear(const Attempt& last, Fate fate, Duration told) {
     pause *= retry.growth;
   }
   if (retry.jitter > 0) {
-    pause *= 1 - retry.jitter * draws(kJitterStream, last).uniform();
+    pause *= 1 - retry.jitter * draws_of_attempt(kJitterStream, last).uniform();
   }
   try_again(last, retry.obeys && told > Duration{} ? told : duration(pause));
 }
@@ -420,9 +424,10 @@ void World::call_links(AttemptId id) {
     attempt.link = static_cast<std::uint16_t>(l);
     attempt.service = static_cast<std::uint16_t>(links[l].service);
     attempt.called = loop_.now();
-    Draws draws(seed_, kLinkStream + attempt.service + (std::uint64_t{parent.population} << 16),
-                parent.number);
-    attempt.work = scenario_.services[attempt.service].work.draw(draws);
+    attempt.path = Draws(parent.path, 0, l).bits();
+    attempt.tries = Draws(parent.tries, 0, parent.attempt).bits();
+    Draws draws = draws_of_call(kLinkStream, attempt);
+    attempt.work = attempt.brought = scenario_.services[attempt.service].work.draw(draws);
     offer_elsewhere(attempts_.add(attempt).bits);
   }
 }

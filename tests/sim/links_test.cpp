@@ -136,5 +136,91 @@ TEST(AChain, DoesNotAskWhenNothingIsLeftOfItsTime) {
   EXPECT_EQ(journal[0].ended, at(0.010));
 }
 
+double mean_response(const Journal& journal, std::uint16_t service) {
+  double sum = 0;
+  double n = 0;
+  for (const Ending& e : journal) {
+    if (e.service == service && e.fate == Fate::answered) {
+      sum += seconds(e.ended - e.offered);
+      ++n;
+    }
+  }
+  return sum / n;
+}
+
+// The last of n that take exponential times of one mean has taken 1 + 1/2 + ... + 1/n of it, also
+// where all are calls of one service.
+TEST(AFanOut, TakesAsLongAsTheLastOfItsLinks) {
+  for (const std::uint32_t n : {1U, 2U, 10U, 50U}) {
+    const Population callers{.arrivals = Arrivals::poisson(1000),
+                             .work = Distribution::fixed(Duration{})};
+    Scenario scenario = scenario_of({callers}, ServerModel::kUnlimited, 4000.0 / 1000 / n * 10);
+    scenario.services.resize(3);
+    for (std::uint32_t l = 0; l < n; ++l) {
+      scenario.services[0].links.push_back({.service = 1 + l % 2});
+    }
+    scenario.services[1].work = scenario.services[2].work = Distribution::exponential(kTenMs);
+    scenario.drains = true;
+    double harmonic = 0;
+    for (std::uint32_t i = 1; i <= n; ++i) {
+      harmonic += 1.0 / i;
+    }
+    expect_agrees(
+        estimate([&](std::uint64_t seed) { return mean_response(run(scenario, seed).journal, 0); }),
+        harmonic * 0.01, 0.005);
+  }
+}
+
+// Poisson callers leave an M/M/1 as a Poisson process (Burke, Operations Research 4, 1956): three
+// in a row, whose own work is done before the next is asked, are three M/M/1.
+TEST(AChain, OfQueuesIsATandem) {
+  const Population callers{.arrivals = Arrivals::poisson(60),
+                           .work = Distribution::exponential(kTenMs)};
+  Scenario scenario = chain_of(3, callers, 1000);
+  for (ServiceModel& service : scenario.services) {
+    service.server.workers = 1;
+    service.keeps_worker = false;
+    service.work = Distribution::exponential(kTenMs);
+  }
+  for (const std::uint16_t s : {0, 1, 2}) {
+    expect_agrees(
+        estimate([&](std::uint64_t seed) { return mean_response(run(scenario, seed).journal, s); }),
+        0.025 * (3 - s), 0.015);
+  }
+}
+
+// A worker that is kept while the link works serves for both: M/G/1 with the sum of both works.
+TEST(AChain, KeepsTheWorkerThatWaitsForIt) {
+  const Population callers{.arrivals = Arrivals::poisson(40),
+                           .work = Distribution::exponential(kTenMs)};
+  Scenario scenario = chain_of(2, callers, 1000);
+  scenario.services[0].server.workers = 1;
+  scenario.services[1].work = Distribution::fixed(kTenMs);
+  // Mean 20 ms, variance 100: rho = 0.8, and the wait by Pollaczek and Khinchin 0.8 / 0.2 * 20 ms *
+  // (1 + 0.25) / 2 = 50 ms.
+  expect_agrees(
+      estimate([&](std::uint64_t seed) { return mean_response(run(scenario, seed).journal, 0); }),
+      0.070, 0.02);
+}
+
+// Each link's work is its own, though all belong to one call; and it is the same when the policy
+// is another.
+TEST(AFanOut, DrawsEachLinksWorkForItself) {
+  const Population callers{.arrivals = Arrivals::even(100),
+                           .work = Distribution::fixed(Duration{})};
+  Scenario scenario = chain_of(3, callers, 1);
+  scenario.services[0].links = {{.service = 1}, {.service = 2}, {.service = 2}};
+  scenario.services[1].work = scenario.services[2].work = Distribution::exponential(kTenMs);
+  std::vector<std::int64_t> works;
+  for (const Ending& e : run(scenario, 1).journal) {
+    if (e.service == 2) {
+      works.push_back(e.work.ns);
+    }
+  }
+  EXPECT_GT(works.size(), 290U);
+  std::sort(works.begin(), works.end());
+  EXPECT_EQ(std::adjacent_find(works.begin(), works.end()), works.end());
+}
+
 }  // namespace
 }  // namespace loadline::sim::test
