@@ -120,6 +120,7 @@ void GateDoor::wait(AttemptId id, const Offer& offer) {
 }
 
 void GateDoor::watch_for(Instant when, AttemptId id) {
+  forget_started();
   due_.push_back({when, id});
   std::push_heap(due_.begin(), due_.end(), later);
   if (when < timer_) {
@@ -135,19 +136,18 @@ void GateDoor::ring(std::uint64_t) {
   }
 }
 
-void GateDoor::settle_due(std::uint64_t) {
-  const Instant now = site_.loop().now();
-  while (!due_.empty()) {
-    const Due first = due_.front();
-    const bool waits = site_.lives(first.id) && held(first.id).state == Held::State::waiting;
-    if (waits && first.when > now) {
-      break;
-    }
+// Of those in front. Where all wait equally long, as they mostly do, nobody else has started.
+void GateDoor::forget_started() {
+  while (!due_.empty() && !waits(due_.front().id)) {
     std::pop_heap(due_.begin(), due_.end(), later);
     due_.pop_back();
-    if (waits) {
-      settle(first.id.bits);
-    }
+  }
+}
+
+void GateDoor::settle_due(std::uint64_t) {
+  for (forget_started(); !due_.empty() && due_.front().when <= site_.loop().now();
+       forget_started()) {
+    settle(due_.front().id.bits);
   }
   if (!due_.empty() && due_.front().when < timer_) {
     timer_ = due_.front().when;
@@ -163,7 +163,7 @@ void GateDoor::stop_waiting(AttemptId id) {
 }
 
 void GateDoor::cancel(std::uint64_t id) {
-  if (!site_.lives({id}) || held({id}).state != Held::State::waiting) {
+  if (!waits({id})) {
     return;  // it has been decided since
   }
   const Ticket ticket = held({id}).ticket;

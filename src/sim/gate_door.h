@@ -60,6 +60,10 @@ class GateDoor final : public Door {
   void watch_for(Instant when, AttemptId id);
   void ring(std::uint64_t);
   void settle_due(std::uint64_t);
+  void forget_started();
+  [[nodiscard]] bool waits(AttemptId id) {
+    return site_.lives(id) && held(id).state == Held::State::waiting;
+  }
   void settle(std::uint64_t id);
   void tick(std::uint64_t);
   void stir();
