@@ -24,12 +24,15 @@ struct AttemptId {
 enum class Origin : std::uint8_t { caller, service, probe };
 
 struct Attempt {
+  static constexpr std::uint32_t kNothing = 0xffffffff;
+
   Instant called{};                     // when the call's first attempt was made
   Instant offered{};                    // when this one was
   Instant deadline = Instant::never();  // when its caller loses patience
   Instant told = Instant::never();      // what the gate knows of that
   Instant started = Instant::never();   // when the door let it through
   Instant begun = Instant::never();     // when a worker took it
+  double begun_clock = 0;               // what its server's clock was then
   Duration brought{};                   // its own work; what it brings to links is drawn there
   Duration work{};                      // what of that, or of a failure in its place, is done
   std::uint64_t number = 0;             // of the call in its population
@@ -38,6 +41,7 @@ struct Attempt {
   std::uint64_t path = 0;               // of the links that lead to it: all differ
   std::uint64_t tries = 0;              // which attempts these were, those of the callers included
   std::uint32_t instance = 0;
+  std::uint32_t held = kNothing;  // its place at its instance's door, if the door holds any
   std::uint32_t cost = 1;
   std::uint32_t attempt = 1;     // 1 is the first
   std::uint32_t open_links = 0;  // that have not been answered yet
@@ -62,6 +66,7 @@ struct Attempt {
     next.work = next.brought;
     next.offered = next.started = next.begun = Instant::never();
     next.open_links = 0;
+    next.held = kNothing;
     next.fails = next.gone = next.worked = next.stopped = false;
     return next;
   }

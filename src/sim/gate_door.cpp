@@ -64,11 +64,31 @@ void GateDoor::serve(std::uint64_t argument) {
   }
 }
 
-GateDoor::Held& GateDoor::held(AttemptId id) {
-  if (id.index() >= held_.size()) {
-    held_.resize(id.index() + 1);
+// So many places as are needed at a time: with thousands of instances, one for each attempt of the
+// run in each of them would be too many.
+GateDoor::Held& GateDoor::hold(AttemptId id) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(held_.size()));
+    held_.emplace_back();
   }
-  return held_[id.index()];
+  site_.attempt(id).held = free_.back();
+  free_.pop_back();
+  return held_[site_.attempt(id).held];
+}
+
+GateDoor::Held GateDoor::let_go(AttemptId id) {
+  std::uint32_t& place = site_.attempt(id).held;
+  Held held = std::exchange(held_[place], {});
+  free_.push_back(std::exchange(place, Attempt::kNothing));
+  return held;
+}
+
+bool GateDoor::waits(AttemptId id) const {
+  if (!site_.lives(id)) {
+    return false;
+  }
+  const std::uint32_t place = site_.attempt(id).held;
+  return place != Attempt::kNothing && held_[place].waiting;
 }
 
 void GateDoor::offer(std::uint64_t id) {
@@ -98,18 +118,16 @@ void GateDoor::offer(std::uint64_t id) {
 
 void GateDoor::begin(AttemptId id, Permit& permit) {
   units_ += permit.cost();
-  Held& here = held(id);
-  here.state = Held::State::working;
-  here.permit = std::move(permit);
-  if (light_waits_above(here.permit.importance())) {
+  if (light_waits_above(permit.importance())) {
     ++watch_.passed;
   }
+  hold(id).permit = std::move(permit);
   site_.start(id);
 }
 
 void GateDoor::wait(AttemptId id, const Offer& offer) {
-  Held& here = held(id);
-  here.state = Held::State::waiting;
+  Held& here = hold(id);
+  here.waiting = true;
   here.ticket = offer.ticket;
   tickets_[offer.ticket.index] = id;
   const Attempt& attempt = site_.attempt(id);
@@ -156,7 +174,7 @@ void GateDoor::settle_due(std::uint64_t) {
 }
 
 void GateDoor::stop_waiting(AttemptId id) {
-  held(id).state = Held::State::none;
+  let_go(id);
   const Attempt& attempt = site_.attempt(id);
   --(attempt.cost == 1 ? light_waiting_ : heavy_waiting_)[attempt.importance];
   --waiting_;
@@ -166,7 +184,7 @@ void GateDoor::cancel(std::uint64_t id) {
   if (!waits({id})) {
     return;  // it has been decided since
   }
-  const Ticket ticket = held({id}).ticket;
+  const Ticket ticket = held_[site_.attempt({id}).held].ticket;
   stop_waiting({id});
   const Signals signals = gate_.cancel(me_, ticket, site_.loop().now());
   site_.forget({id});
@@ -174,21 +192,22 @@ void GateDoor::cancel(std::uint64_t id) {
 }
 
 void GateDoor::release(std::uint64_t id) {
-  Held& here = held({id});
-  here.state = Held::State::none;
+  Held here = let_go({id});
   units_ -= here.permit.cost();
-  const bool failed = site_.attempt({id}).fails;
-  const Outcome outcome = !model_.tells_service_times ? Outcome::ignored
-                          : failed                    ? Outcome::failure
-                                                      : Outcome::success;
+  const Attempt& attempt = site_.attempt({id});
+  const bool says_nothing = attempt.stopped || !model_.tells_service_times;
+  const Outcome outcome = says_nothing    ? Outcome::ignored
+                          : attempt.fails ? Outcome::failure
+                                          : Outcome::success;
   const Signals signals = gate_.release(me_, here.permit, outcome, site_.loop().now());
   site_.answer({id});
   heed(signals);
 }
 
 void GateDoor::settle(std::uint64_t id) {
+  const Ticket ticket = held_[site_.attempt({id}).held].ticket;
   Signals signals;
-  Settled settled = gate_.settle(me_, held({id}).ticket, site_.loop().now(), signals);
+  Settled settled = gate_.settle(me_, ticket, site_.loop().now(), signals);
   if (settled.kind == Settled::Kind::waiting) {
     throw std::logic_error("a ticket past its start_by still waits");
   }

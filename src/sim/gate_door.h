@@ -43,10 +43,9 @@ class GateDoor final : public Door {
   [[nodiscard]] Snapshot snapshot() const noexcept { return gate_.snapshot(); }
 
  private:
-  // What a place of the attempts' table has to do with the gate.
+  // What the door holds of one who waits or is worked on.
   struct Held {
-    enum class State : std::uint8_t { none, waiting, working };
-    State state = State::none;
+    bool waiting = false;
     Permit permit;
     Ticket ticket;
   };
@@ -61,9 +60,6 @@ class GateDoor final : public Door {
   void ring(std::uint64_t);
   void settle_due(std::uint64_t);
   void forget_started();
-  [[nodiscard]] bool waits(AttemptId id) {
-    return site_.lives(id) && held(id).state == Held::State::waiting;
-  }
   void settle(std::uint64_t id);
   void tick(std::uint64_t);
   void stir();
@@ -75,7 +71,9 @@ class GateDoor final : public Door {
   void conclude(AttemptId id, Settled& settled);
   void heed(Signals signals);
   [[nodiscard]] bool light_waits_above(std::uint32_t importance) const noexcept;
-  [[nodiscard]] Held& held(AttemptId id);
+  [[nodiscard]] Held& hold(AttemptId id);
+  [[nodiscard]] bool waits(AttemptId id) const;
+  Held let_go(AttemptId id);
 
   const GateModel& model_;
   Site& site_;
@@ -83,8 +81,9 @@ class GateDoor final : public Door {
   std::unique_ptr<void, decltype(&std::free)> memory_;
   Gate gate_;
   Participant me_;
-  std::vector<Held> held_;          // by the attempt's index
-  std::vector<AttemptId> tickets_;  // who waits on a ticket, by the ticket's index
+  std::vector<Held> held_;           // by Attempt::held
+  std::vector<std::uint32_t> free_;  // places in it
+  std::vector<AttemptId> tickets_;   // who waits on a ticket, by the ticket's index
 
   // Whose time to start runs out when, the first in front of the heap; one timer is set, for it.
   // Who does not wait any more is taken out when its time has come.
