@@ -52,7 +52,7 @@ Instant Arrivals::next(Instant previous, std::uint64_t number, Draws draws) cons
     case Kind::even:
       return reached(per_second_, previous, number == 0 ? 0.5 : 1.0);
     case Kind::bursts: {
-      const std::uint64_t burst = number / size_;
+      const std::uint64_t burst = size_ == 0 ? times_.size() : number / size_;
       return burst < times_.size() ? times_[burst] : Instant::never();
     }
     case Kind::listed:

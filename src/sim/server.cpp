@@ -67,16 +67,16 @@ void Server::let_go() {
   begin_waiting(0);
 }
 
-void Server::give_up(AttemptId id, bool begun) {
+void Server::give_up(bool begun) {
   if (!begun) {
     ++given_up_;
     begin_waiting(0);
     return;
   }
   advance();
-  std::erase_if(shared_, [id](const Shared& job) { return job.id.bits == id.bits; });
-  std::make_heap(shared_.begin(), shared_.end(),
-                 [](const Shared& a, const Shared& b) { return a.until > b.until; });
+  if (shares()) {
+    --sharing_;
+  }
   let_go();
 }
 
@@ -102,7 +102,7 @@ void Server::begin_waiting(std::uint64_t) {
 void Server::fill() {
   while (!line_.empty() && busy_ < model_.workers.at(loop_.now())) {
     const Job job = next();
-    if (job.id.bits == kChore.bits || owner_.lives(job.id)) {
+    if (concerns(job.id)) {
       begin(job);
     } else {
       --given_up_;
@@ -144,24 +144,31 @@ double Server::busy_seconds() const noexcept {
 }
 
 void Server::share(const Job& job) {
-  shared_.push_back({clock_ + seconds(job.work), job.id});
-  std::push_heap(shared_.begin(), shared_.end(),
-                 [](const Shared& a, const Shared& b) { return a.until > b.until; });
+  ++sharing_;
+  shared_.push_back({clock_ + seconds(job.work), order_++, job.id});
+  std::push_heap(shared_.begin(), shared_.end(), Shared::later);
+}
+
+double Server::clock() const noexcept {
+  return clock_ + gathered(speed_, clocked_, loop_.now()) / slowdown_;
 }
 
 void Server::advance() {
-  if (shares()) {
-    clock_ += gathered(speed_, clocked_, loop_.now()) / slowdown_;
-    clocked_ = loop_.now();
-  }
+  clock_ = clock();
+  clocked_ = loop_.now();
 }
 
-// With another number at work, or in line, everyone is done at another time.
+// With another number at work, or in line, everyone is done at another time. Those who have been
+// given up are only taken out when they would have been the next.
 void Server::expect_next() {
   if (!shares()) {
     return;
   }
-  slowdown_ = model_.contention.slowdown(shared_.size(), present());
+  while (!shared_.empty() && !concerns(shared_.front().id)) {
+    std::pop_heap(shared_.begin(), shared_.end(), Shared::later);
+    shared_.pop_back();
+  }
+  slowdown_ = model_.contention.slowdown(sharing_, present());
   ++generation_;
   if (!shared_.empty()) {
     const double left = std::max(0.0, shared_.front().until - clock_);
@@ -176,10 +183,10 @@ void Server::finish_next(std::uint64_t generation) {
   }
   advance();
   clock_ = std::max(clock_, shared_.front().until);  // what rounding to nanoseconds has left
-  std::pop_heap(shared_.begin(), shared_.end(),
-                [](const Shared& a, const Shared& b) { return a.until > b.until; });
+  std::pop_heap(shared_.begin(), shared_.end(), Shared::later);
   const AttemptId id = shared_.back().id;
   shared_.pop_back();
+  --sharing_;
   finish(id.bits);
   expect_next();
 }

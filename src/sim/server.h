@@ -77,12 +77,14 @@ class Server {
   void take_chore(Duration work);
   // Gives up one that has not been finished, whether it has `begun` or not. Its owner is told
   // nothing, and says from now on that it does not live.
-  void give_up(AttemptId id, bool begun);
+  void give_up(bool begun);
   // The worker that was kept for one is free.
   void let_go();
 
   [[nodiscard]] std::size_t present() const noexcept { return busy_ + line_.size() - given_up_; }
   [[nodiscard]] std::size_t busy() const noexcept { return busy_; }
+  // What one who has been worked on since the beginning has got by now, in seconds of work.
+  [[nodiscard]] double clock() const noexcept;
   // Seconds in which workers have been busy, all together.
   [[nodiscard]] double busy_seconds() const noexcept;
 
@@ -91,10 +93,16 @@ class Server {
     AttemptId id;
     Duration work;
   };
-  // Of one that is worked on where all slow each other down: done when the pace clock says so.
+  // Of one that is worked on where all slow each other down: done when the pace clock says so, and
+  // of two that are done at once first the one that began first.
   struct Shared {
     double until;
+    std::uint64_t order;
     AttemptId id;
+
+    static bool later(const Shared& a, const Shared& b) noexcept {
+      return a.until != b.until ? a.until > b.until : a.order > b.order;
+    }
   };
   static constexpr AttemptId kChore{std::numeric_limits<std::uint64_t>::max()};
 
@@ -103,6 +111,9 @@ class Server {
   void fill();
   Job next();
   void finish(std::uint64_t id);
+  [[nodiscard]] bool concerns(AttemptId id) const noexcept {
+    return id == kChore || owner_.lives(id);
+  }
   void count_busy(int change);
 
   void share(const Job& job);
@@ -124,8 +135,10 @@ class Server {
   Instant counted_{};
   double busy_seconds_ = 0;
 
-  // The pace clock: what each of those worked on has got since the beginning, in seconds of work.
-  std::vector<Shared> shared_;  // a heap, the first to be done in front
+  // The pace clock at `clocked_`.
+  std::vector<Shared> shared_;  // a heap, the first to be done in front; and who was given up
+  std::size_t sharing_ = 0;     // of them, without those
+  std::uint64_t order_ = 0;
   double clock_ = 0;
   Instant clocked_{};
   double slowdown_ = 1;  // since `clocked_`

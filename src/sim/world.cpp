@@ -61,7 +61,11 @@ class World final : public Site, public Server::Owner {
   void refuse(AttemptId id, Reason reason, std::uint16_t retry_after) override;
   void forget(AttemptId id) override { end(id, Fate::left); }
 
-  void begun(AttemptId id) override { attempts_[id].begun = loop_.now(); }
+  void begun(AttemptId id) override {
+    Attempt& attempt = attempts_[id];
+    attempt.begun = loop_.now();
+    attempt.begun_clock = instance(attempt).server.clock();
+  }
   bool worked(AttemptId id) override;
   void finished(AttemptId id) override;
 
@@ -93,6 +97,7 @@ class World final : public Site, public Server::Owner {
   void offer(std::uint64_t bits);
   void offer_elsewhere(std::uint64_t bits);
   void lose_patience(std::uint64_t bits);
+  void depart(std::uint64_t bits);
   void hear(const Attempt& last, Fate fate, Duration told);
   void try_again(const Attempt& last, Duration pause);
   void conclude(const Attempt& last);
@@ -311,26 +316,40 @@ void World::refuse(AttemptId id, Reason reason, std::uint16_t retry_after) {
   end(id, Fate::refused, reason, retry_after);
 }
 
-// An answer that comes in the very instant is in time.
+// An answer that comes in the very instant is in time: all that is to happen in it comes first.
 void World::lose_patience(std::uint64_t bits) {
+  if (attempts_.lives({bits})) {
+    loop_.at<&World::depart>(loop_.now(), *this, bits);
+  }
+}
+
+void World::depart(std::uint64_t bits) {
   const AttemptId id{bits};
   if (!attempts_.lives(id) || attempts_[id].gone) {
     return;
   }
   attempts_[id].gone = true;
   const Attempt attempt = attempts_[id];
-  const bool departs = attempt.origin == Origin::service || population(attempt).departs;
-  if (departs && attempt.started == Instant::never()) {
+  const bool says_so = attempt.origin != Origin::caller || population(attempt).departs;
+  if (says_so && attempt.started == Instant::never()) {
     instance(attempt).door->leave(id);
-  } else if (departs && service(attempt).server.works_on != Duration::max()) {
+  } else if (says_so && service(attempt).server.works_on != Duration::max()) {
     loop_.at<&World::stop>(loop_.now() + service(attempt).server.works_on, *this, bits);
   }
-  if (attempt.origin == Origin::service) {
-    hear_of_link(attempt, Fate::left);
-  } else if (population(attempt).retry.after_timeout) {
-    try_again(attempt, Duration{});
-  } else {
-    conclude(attempt);
+  switch (attempt.origin) {
+    case Origin::caller:
+      if (population(attempt).retry.after_timeout) {
+        try_again(attempt, Duration{});
+      } else {
+        conclude(attempt);
+      }
+      break;
+    case Origin::service:
+      hear_of_link(attempt, Fate::left);
+      break;
+    case Origin::probe:
+      fleet_.probed(attempt.instance, false);
+      break;
   }
 }
 
@@ -347,7 +366,8 @@ void World::stop(std::uint64_t bits) {
   const bool works = !attempt.worked;
   const bool keeps = attempt.worked && service(attempt).keeps_worker;
   if (works && begun) {
-    attempt.work = std::min(attempt.work, loop_.now() - attempt.begun);
+    const double done = instance(attempt).server.clock() - attempt.begun_clock;
+    attempt.work = std::min(attempt.work, duration(done));
   } else if (works) {
     attempt.work = Duration{};
   }
@@ -355,7 +375,7 @@ void World::stop(std::uint64_t bits) {
   leave_links(id);
   here.door->finished(id);
   if (works) {
-    here.server.give_up(id, begun);
+    here.server.give_up(begun);
   } else if (keeps) {
     here.server.let_go();
   }
@@ -369,7 +389,7 @@ void World::leave_links(AttemptId parent) {
   const std::vector<AttemptId> left = std::move(found->second);
   links_.erase(found);
   for (const AttemptId link : left) {
-    lose_patience(link.bits);
+    depart(link.bits);
   }
 }
 
