@@ -26,7 +26,8 @@ class EventLoop {
           argument});
   }
 
-  // Runs until nothing is left before `end`, and calls `after` behind each event.
+  // Runs until nothing is left before `end`, and calls `after` behind each event. If `end` never
+  // comes, now() is then the time of the last one.
   template <class After>
   void run_until(Instant end, After after) {
     while (!heap_.empty() && heap_.front().when < end) {
@@ -35,7 +36,7 @@ class EventLoop {
       event.call(event.object, event.argument);
       after();
     }
-    now_ = std::max(now_, end);
+    now_ = end == Instant::never() ? now_ : std::max(now_, end);
   }
 
  private:

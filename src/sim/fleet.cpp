@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "sim/gate_door.h"
 #include "sim/seconds.h"
 
 namespace loadline::sim {
 
-Fleet::Fleet(const Scenario& scenario, std::uint64_t seed, Site& site, Server::Owner& owner)
+Fleet::Fleet(const Scenario& scenario, std::uint64_t seed, Site& site, Owner& owner)
     : scenario_(scenario), seed_(seed), site_(site), owner_(owner) {
   turns_.resize(scenario.services.size());
   for (std::size_t s = 0; s < turns_.size(); ++s) {
@@ -24,9 +25,8 @@ Fleet::Fleet(const Scenario& scenario, std::uint64_t seed, Site& site, Server::O
 
 void Fleet::add(std::uint64_t service) {
   const ServiceModel& model = scenario_.services[service];
-  const auto of_service = static_cast<std::size_t>(
-      std::count_if(instances_.begin(), instances_.end(),
-                    [service](const Instance& i) { return i.service == service; }));
+  Turn& turn = turns_[service];
+  const std::size_t of_service = turn.all.size();
   const double pace = of_service < model.paces.size() ? model.paces[of_service] : 1.0;
   const std::uint32_t number = size();
   Instance& instance = instances_.emplace_back(static_cast<std::uint16_t>(service), model,
@@ -40,7 +40,24 @@ void Fleet::add(std::uint64_t service) {
   } else {
     instance.door = std::make_unique<OpenDoor>(site_);
   }
+  turn.all.push_back(number);
   put_in_turn(number, true);
+  if (model.readiness && model.readiness->tied_to_load) {
+    const std::size_t among = std::max<std::size_t>(model.instances, 1);
+    const auto place = static_cast<std::int64_t>(of_service % among) + 1;
+    const Duration wait{model.readiness->interval.ns * place / static_cast<std::int64_t>(among)};
+    site_.loop().at<&Fleet::probe>(site_.loop().now() + wait, *this, number);
+  }
+}
+
+// They take turns, so that not all are asked at once.
+void Fleet::probe(std::uint64_t number) {
+  if (!closed_) {
+    const auto instance = static_cast<std::uint32_t>(number);
+    site_.loop().at<&Fleet::probe>(site_.loop().now() + model_of(instance).readiness->interval,
+                                   *this, number);
+    owner_.probe(instance);
+  }
 }
 
 void Fleet::put_in_turn(std::uint32_t number, bool in_turn) {
@@ -50,10 +67,31 @@ void Fleet::put_in_turn(std::uint32_t number, bool in_turn) {
   if (in_turn) {
     turn.members.insert(std::upper_bound(turn.members.begin(), turn.members.end(), number), number);
   } else {
-    std::erase(turn.members, number);
+    turn.members.erase(std::lower_bound(turn.members.begin(), turn.members.end(), number));
   }
-  turnouts_.push_back(
-      {site_.loop().now(), instance.service, static_cast<std::uint32_t>(turn.members.size())});
+  if (in_turn && by_load(instance.service)) {
+    turn.by_load.emplace(instance.open, number);
+  } else {
+    turn.by_load.erase({instance.open, number});
+  }
+  const Instant now = site_.loop().now();
+  if (turnouts_.empty() || turnouts_.back().from != now ||
+      turnouts_.back().service != instance.service) {
+    turnouts_.push_back({now, instance.service, 0});
+  }
+  turnouts_.back().in_turn = static_cast<std::uint32_t>(turn.members.size());
+}
+
+void Fleet::count_open(std::uint32_t number, int change) {
+  Instance& instance = instances_[number];
+  const std::uint32_t before = instance.open;
+  instance.open += static_cast<std::uint32_t>(change);
+  if (instance.in_turn && by_load(instance.service)) {
+    auto& by_load = turns_[instance.service].by_load;
+    auto node = by_load.extract({before, number});
+    node.value().first = instance.open;
+    by_load.insert(std::move(node));
+  }
 }
 
 std::uint32_t Fleet::choose(std::uint16_t service, std::uint32_t but) {
@@ -64,9 +102,7 @@ std::uint32_t Fleet::choose(std::uint16_t service, std::uint32_t but) {
   if (turn.members.size() == 1) {
     return turn.members.front();
   }
-  return scenario_.services[service].balance == ServiceModel::Balance::in_turn
-             ? in_turn(turn, but)
-             : least_loaded(turn, but);
+  return by_load(service) ? least_loaded(turn, but) : in_turn(turn, but);
 }
 
 std::uint32_t Fleet::in_turn(Turn& turn, std::uint32_t but) const noexcept {
@@ -75,13 +111,9 @@ std::uint32_t Fleet::in_turn(Turn& turn, std::uint32_t but) const noexcept {
   return first == but ? take() : first;
 }
 
-// The first of those with the fewest.
-std::uint32_t Fleet::least_loaded(const Turn& turn, std::uint32_t but) const noexcept {
-  const auto load = [this, but](std::uint32_t i) {
-    return std::pair(i == but, instances_[i].open);
-  };
-  return *std::min_element(turn.members.begin(), turn.members.end(),
-                           [&](std::uint32_t a, std::uint32_t b) { return load(a) < load(b); });
+std::uint32_t Fleet::least_loaded(const Turn& turn, std::uint32_t but) noexcept {
+  const auto first = turn.by_load.begin();
+  return first->second == but ? std::next(first)->second : first->second;
 }
 
 void Fleet::probed(std::uint32_t number, bool well) {
@@ -105,13 +137,10 @@ void Fleet::scale(std::uint64_t service) {
   Turn& turn = turns_[service];
   const Instant now = site_.loop().now();
   double busy = 0;
-  double there = 0;
-  for (Instance& instance : instances_) {
-    if (instance.service == service) {
-      busy += instance.server.busy_seconds();
-      ++there;
-    }
+  for (const std::uint32_t i : turn.all) {
+    busy += instances_[i].server.busy_seconds();
   }
+  const auto there = static_cast<double>(turn.all.size());
   const double workers = there * model.server.workers.at(now);
   const double utilization = (busy - turn.busy_seconds) / (workers * seconds(scaling.interval));
   turn.busy_seconds = busy;

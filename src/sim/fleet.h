@@ -5,6 +5,8 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "sim/door.h"
@@ -35,12 +37,24 @@ class Fleet {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;
 
-  Fleet(const Scenario& scenario, std::uint64_t seed, Site& site, Server::Owner& owner);
+  class Owner : public Server::Owner {
+   public:
+    // Asks an instance whether it is ready; what comes of it is told by `probed`.
+    virtual void probe(std::uint32_t instance) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  Fleet(const Scenario& scenario, std::uint64_t seed, Site& site, Owner& owner);
 
   // Whose turn it is; never `but` if there is another. kNone: nobody is in turn.
   [[nodiscard]] std::uint32_t choose(std::uint16_t service, std::uint32_t but = kNone);
   // What a probe of it came to.
   void probed(std::uint32_t instance, bool well);
+  // It has been asked, or has answered one who asked.
+  void opened(std::uint32_t instance) { count_open(instance, 1); }
+  void ended(std::uint32_t instance) { count_open(instance, -1); }
 
   [[nodiscard]] Instance& operator[](std::uint32_t i) noexcept { return instances_[i]; }
   [[nodiscard]] const ServiceModel& model_of(std::uint32_t i) const noexcept {
@@ -57,27 +71,35 @@ class Fleet {
   };
   [[nodiscard]] const std::vector<Turnout>& turnouts() const noexcept { return turnouts_; }
 
-  // No more are ordered: the run is about to end.
+  // From now on nobody is probed and none are ordered: no more calls come.
   void close() noexcept { closed_ = true; }
 
  private:
   struct Turn {
+    std::vector<std::uint32_t> all;
     std::vector<std::uint32_t> members;  // in turn
     std::size_t next = 0;
+    // What each member has open, where that matters: the least, and of them the first, in front.
+    std::set<std::pair<std::uint32_t, std::uint32_t>> by_load;
     std::uint32_t ordered = 0;  // there or on their way
     double busy_seconds = 0;    // when last looked at
   };
 
   void add(std::uint64_t service);
   void scale(std::uint64_t service);
+  void probe(std::uint64_t instance);
   void put_in_turn(std::uint32_t instance, bool in_turn);
+  void count_open(std::uint32_t instance, int change);
+  [[nodiscard]] bool by_load(std::uint16_t service) const noexcept {
+    return scenario_.services[service].balance == ServiceModel::Balance::least_loaded;
+  }
   [[nodiscard]] std::uint32_t in_turn(Turn& turn, std::uint32_t but) const noexcept;
-  [[nodiscard]] std::uint32_t least_loaded(const Turn& turn, std::uint32_t but) const noexcept;
+  [[nodiscard]] static std::uint32_t least_loaded(const Turn& turn, std::uint32_t but) noexcept;
 
   const Scenario& scenario_;
   std::uint64_t seed_;
   Site& site_;
-  Server::Owner& owner_;
+  Owner& owner_;
   std::deque<Instance> instances_;
   std::vector<Turn> turns_;  // by service
   std::vector<Turnout> turnouts_;

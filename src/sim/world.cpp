@@ -15,10 +15,11 @@ constexpr std::uint64_t kLinkStream = 0x6c696e6b00000000;     // and the populat
 constexpr std::uint64_t kFailureStream = 0x6661696c00000000;  // and the population
 constexpr std::uint64_t kThinkStream = 0x7468696e00000000;    // and the population
 constexpr std::uint64_t kJitterStream = 0x6a69747400000000;   // and the population
+constexpr std::uint64_t kProbePath = 0x70726f6265000000;      // in place of links
 constexpr std::int64_t kProgressSteps = 100;
 constexpr int kNumberBits = 48;  // of a call's number, where its population travels with it
 
-class World final : public Site, public Server::Owner {
+class World final : public Site, public Fleet::Owner {
  public:
   World(const Scenario& scenario, std::uint64_t seed, const Progress& progress)
       : scenario_(scenario),
@@ -34,9 +35,7 @@ class World final : public Site, public Server::Owner {
         expect_call(p, Instant{});
       }
     }
-    for (std::uint32_t i = 0; i < fleet_.size(); ++i) {
-      expect_probe(i);
-    }
+    loop_.at<&World::close>(end_, *this);
     if (progress_) {
       report_progress(0);
     }
@@ -68,6 +67,7 @@ class World final : public Site, public Server::Owner {
   }
   bool worked(AttemptId id) override;
   void finished(AttemptId id) override;
+  void probe(std::uint32_t instance) override;
 
  private:
   [[nodiscard]] const Population& population(const Attempt& a) const noexcept {
@@ -111,8 +111,7 @@ class World final : public Site, public Server::Owner {
   void stop(std::uint64_t bits);
   void leave_links(AttemptId parent);
 
-  void expect_probe(std::uint32_t instance);
-  void probe(std::uint64_t instance);
+  void close(std::uint64_t) { fleet_.close(); }
 
   void report_progress(std::uint64_t step);
   void place(AttemptId id, std::uint32_t but);
@@ -128,7 +127,8 @@ class World final : public Site, public Server::Owner {
   Attempts attempts_;
   Fleet fleet_;
   std::vector<Door*> touched_;
-  std::vector<std::uint64_t> calls_;                                 // so far, by population
+  std::vector<std::uint64_t> calls_;  // so far, by population
+  std::uint64_t probes_ = 0;
   std::unordered_map<std::uint64_t, std::vector<AttemptId>> links_;  // by parent
   Journal journal_;
 };
@@ -168,6 +168,8 @@ Result World::run() {
     }
     touched_.clear();
   });
+  // What is on its way beyond the last ending concerns nobody.
+  const Instant end = journal_.empty() ? end_ : std::max(end_, journal_.back().ended);
   attempts_.for_each([this](const Attempt& attempt) {
     if (attempt.offered <= loop_.now()) {
       write(attempt, Fate::open, Instant::never());
@@ -183,7 +185,7 @@ Result World::run() {
   }
   done.limits = sum_of_limits(fleet_);
   done.turnouts = fleet_.turnouts();
-  done.ended = loop_.now();
+  done.ended = end;
   return done;
 }
 
@@ -272,7 +274,7 @@ void World::place(AttemptId id, std::uint32_t but) {
     end(id, Fate::failed);  // its balancer answers for nobody
     return;
   }
-  ++fleet_[chosen].open;
+  fleet_.opened(chosen);
   fleet_[chosen].door->arrive(id);
 }
 
@@ -504,23 +506,13 @@ void World::links_done(AttemptId id) {
   here.door->finished(id);
 }
 
-// The instances take turns, so that not all are asked at once.
-void World::expect_probe(std::uint32_t i) {
-  const auto& readiness = fleet_.model_of(i).readiness;
-  if (readiness && readiness->tied_to_load) {
-    loop_.at<&World::probe>(Instant{} + Duration{readiness->interval.ns * (i + 1) / fleet_.size()},
-                            *this, i);
-  }
-}
-
-void World::probe(std::uint64_t i) {
-  const auto number = static_cast<std::uint32_t>(i);
+// One who asks waits for so long, and then has his answer too.
+void World::probe(std::uint32_t number) {
   const Readiness& readiness = *fleet_.model_of(number).readiness;
-  if (loop_.now() >= end_) {
-    return;
-  }
   Attempt attempt;
   attempt.origin = Origin::probe;
+  attempt.path = kProbePath;
+  attempt.number = probes_++;
   attempt.offered = attempt.called = loop_.now();
   attempt.deadline = loop_.now() + readiness.patience;
   attempt.work = readiness.work;
@@ -529,8 +521,8 @@ void World::probe(std::uint64_t i) {
   const auto& gate = fleet_.model_of(number).gate;
   attempt.importance = gate ? gate->policy.default_class : 0;
   const AttemptId id = attempts_.add(attempt);
-  ++fleet_[number].open;
-  loop_.at<&World::probe>(loop_.now() + readiness.interval, *this, i);
+  loop_.at<&World::lose_patience>(attempt.deadline, *this, id.bits);
+  fleet_.opened(number);
   fleet_[number].door->arrive(id);
 }
 
@@ -539,7 +531,7 @@ void World::end(AttemptId id, Fate fate, Reason reason, std::uint16_t retry_afte
   write(ended, fate, loop_.now(), reason, retry_after);
   attempts_.remove(id);
   if (ended.instance != Fleet::kNone) {
-    --fleet_[ended.instance].open;
+    fleet_.ended(ended.instance);
   }
   switch (ended.origin) {
     case Origin::caller:
@@ -551,7 +543,9 @@ void World::end(AttemptId id, Fate fate, Reason reason, std::uint16_t retry_afte
       }
       break;
     case Origin::probe:
-      fleet_.probed(ended.instance, fate == Fate::answered && loop_.now() <= ended.deadline);
+      if (!ended.gone) {
+        fleet_.probed(ended.instance, fate == Fate::answered);
+      }
       break;
   }
 }
