@@ -27,6 +27,7 @@ struct Ending {
   Duration work{};                      // done by the server
   std::uint64_t tenant = 0;
   std::uint32_t attempt = 1;
+  std::uint32_t cost = 1;
   std::uint32_t instance = 0;
   std::uint16_t retry_after = 0;  // seconds, with `refused`
   std::uint16_t population = 0;

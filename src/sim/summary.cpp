@@ -46,9 +46,13 @@ class Counter {
   explicit Counter(const Selection& selection) : selection_(selection) {}
 
   void take(const Ending& e) {
+    const bool started = e.admitted() && selection_.span.holds(e.started);
+    starts_ += started && selection_.surrounds(e) ? 1 : 0;
     if (!selection_.picks(e)) {
       return;
     }
+    own_starts_ += started ? 1 : 0;
+    measure_presence(e);
     if (selection_.span.holds(e.offered)) {
       count(e);
     }
@@ -66,6 +70,8 @@ class Counter {
     done_.admitted = ratio(static_cast<double>(admitted_), decided);
     done_.in_time = ratio(static_cast<double>(done_.useful), decided);
     done_.served = ratio(static_cast<double>(served_), static_cast<double>(done_.calls));
+    done_.of_starts = ratio(static_cast<double>(own_starts_), static_cast<double>(starts_));
+    done_.in_flight = present_ / length;
     done_.latency = times_of(latency_);
     done_.answered = times_of(answered_);
     done_.wait = times_of(wait_);
@@ -84,6 +90,7 @@ class Counter {
     admitted_ += e.admitted() ? 1 : 0;
     if (e.admitted()) {
       wait_.push_back(seconds(e.started - e.offered));
+      done_.least_left = std::fmin(done_.least_left, seconds(e.deadline - e.started));
     }
     count_fate(e);
   }
@@ -100,6 +107,7 @@ class Counter {
       case Fate::refused:
         ++(e.ended > e.offered ? done_.expired : done_.rejected);
         ++done_.refused[static_cast<std::size_t>(e.reason)];
+        done_.refusal = std::fmax(done_.refusal, seconds(e.ended - e.offered));
         break;
       case Fate::left:
         ++(e.admitted() ? done_.wasted : done_.left);
@@ -109,6 +117,14 @@ class Counter {
         break;
       case Fate::open:
         break;
+    }
+  }
+
+  void measure_presence(const Ending& e) {
+    if (e.admitted()) {
+      const Instant from = std::max(e.started, selection_.span.from);
+      const Instant to = std::min(e.ended, selection_.span.to);
+      present_ += from < to ? seconds(to - from) * e.cost : 0;
     }
   }
 
@@ -125,6 +141,9 @@ class Counter {
   std::uint64_t admitted_ = 0;
   std::uint64_t served_ = 0;
   std::uint64_t good_ended_ = 0;
+  std::uint64_t starts_ = 0;
+  std::uint64_t own_starts_ = 0;
+  double present_ = 0;
   double work_ = 0;
   double wasted_work_ = 0;
   std::vector<double> latency_;
@@ -135,9 +154,15 @@ class Counter {
 }  // namespace
 
 bool Selection::picks(const Ending& e) const noexcept {
+  const auto one_of = [](const auto& chosen, auto which) {
+    return chosen.empty() || std::find(chosen.begin(), chosen.end(), which) != chosen.end();
+  };
+  return surrounds(e) && one_of(populations, e.population) && one_of(classes, e.importance);
+}
+
+bool Selection::surrounds(const Ending& e) const noexcept {
   return (service ? e.service == *service : e.origin == Origin::caller) &&
-         (!population || e.population == *population) &&
-         (!importance || e.importance == *importance) && (!instance || e.instance == *instance);
+         (!instance || e.instance == *instance);
 }
 
 Summary summarize(const Journal& journal, const Selection& selection) {

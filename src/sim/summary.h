@@ -17,13 +17,14 @@ namespace loadline::sim {
 // asked for, by whomever.
 struct Selection {
   Span span{};  // rates and work count by when an attempt ended, shares by when it was offered
-  std::optional<std::uint16_t> population{};
-  std::optional<std::uint8_t> importance{};
+  std::vector<std::uint16_t> populations{};  // empty: all
+  std::vector<std::uint8_t> classes{};       // empty: all
   std::optional<std::uint16_t> service{};
   std::optional<std::uint32_t> instance{};
 
-  // Whether it is one of them, at whatever time.
+  // Whether it is one of them, at whatever time; or of all those that the chosen are a part of.
   [[nodiscard]] bool picks(const Ending& e) const noexcept;
+  [[nodiscard]] bool surrounds(const Ending& e) const noexcept;
 };
 
 struct Summary {
@@ -45,10 +46,17 @@ struct Summary {
   double offered_per_second = 0;
   double goodput = 0;  // useful answers
 
-  double waste = kNothing;     // the share of the work done that was done for nobody
-  double admitted = kNothing;  // the share of the attempts that the gate let through
-  double in_time = kNothing;   // the share of the attempts that were useful
-  double served = kNothing;    // the share of the calls of which one attempt was
+  double waste = kNothing;      // the share of the work done that was done for nobody
+  double admitted = kNothing;   // the share of the attempts that the gate let through
+  double in_time = kNothing;    // the share of the attempts that were useful
+  double served = kNothing;     // the share of the calls of which one attempt was
+  double of_starts = kNothing;  // their share of all starts in the span, whoever's
+
+  double in_flight = 0;  // units of work let through and not ended, the mean over the span
+  // Seconds, at worst: what was left until the deadline when the gate let one through, and how long
+  // one had to wait for a refusal.
+  double least_left = kNothing;
+  double refusal = kNothing;
 
   // Seconds. Latency is from the offer to the answer, of the useful ones; answered: of all that
   // were answered. A wait is from the offer to the start, of those let through.

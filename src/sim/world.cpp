@@ -560,6 +560,7 @@ void World::write(const Attempt& attempt, Fate fate, Instant ended, Reason reaso
                       .work = attempt.work,
                       .tenant = attempt.tenant,
                       .attempt = attempt.attempt,
+                      .cost = attempt.cost,
                       .instance = attempt.instance,
                       .retry_after = retry_after,
                       .population = attempt.population,
