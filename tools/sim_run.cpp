@@ -1,0 +1,287 @@
+#include "sim_run.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "sim/oracle.h"
+#include "sim/world.h"
+#include "sim_expect.h"
+
+namespace loadline::tools {
+namespace {
+
+// Does `count` jobs on several threads and throws what the first of them throws.
+class Crew {
+ public:
+  Crew(unsigned threads, const SimProgress& progress, const std::stop_token& stop, double jobs)
+      : threads_(threads), progress_(progress), stop_(stop), jobs_(jobs) {}
+
+  template <class Job>
+  void do_all(std::size_t count, Job job) {
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+      try {
+        for (std::size_t i = next++; i < count; i = next++) {
+          job(i);
+        }
+      } catch (...) {
+        next = count;
+        const std::scoped_lock lock(mutex_);
+        fault_ = fault_ ? fault_ : std::current_exception();
+      }
+    };
+    {
+      std::vector<std::jthread> others;
+      const std::size_t helpers = std::min<std::size_t>(threads_, count);
+      for (std::size_t t = 1; t < helpers; ++t) {
+        others.emplace_back(work);
+      }
+      work();
+    }
+    if (fault_) {
+      std::rethrow_exception(fault_);
+    }
+  }
+
+  // One run of a scenario, which counts as one of the jobs.
+  sim::Result run(const sim::Scenario& scenario, std::uint64_t seed, const std::string& what) {
+    double last = 0;
+    sim::Result result = sim::run(scenario, seed, [&](Instant now) {
+      const double done = static_cast<double>(now.ns) / static_cast<double>(scenario.length.ns);
+      advance(std::clamp(done, last, 1.0) - last, what);
+      last = std::clamp(done, last, 1.0);
+    });
+    advance(1 - last, what);
+    const std::scoped_lock lock(mutex_);
+    virtual_seconds_ += static_cast<double>(result.ended.ns) * 1e-9;
+    return result;
+  }
+
+  [[nodiscard]] double virtual_seconds() const { return virtual_seconds_; }
+
+ private:
+  void advance(double by, const std::string& what) {
+    if (stop_.stop_requested()) {
+      throw SimStopped{};
+    }
+    const std::scoped_lock lock(mutex_);
+    done_ += by;
+    if (progress_) {
+      progress_(std::min(done_ / jobs_, 1.0), what);
+    }
+  }
+
+  unsigned threads_;
+  const SimProgress& progress_;
+  const std::stop_token& stop_;
+  double jobs_;
+  double done_ = 0;
+  double virtual_seconds_ = 0;
+  std::mutex mutex_;
+  std::exception_ptr fault_;
+};
+
+std::string run_name(const std::string& policy, std::uint64_t seed) {
+  return policy + ", seed " + std::to_string(seed);
+}
+
+// The parts that a table shows: all, and kinds of callers, classes and services where there are
+// several.
+std::vector<std::pair<SimPart, sim::Selection>> parts_of(const SimFile& file) {
+  std::vector<std::pair<SimPart, sim::Selection>> parts;
+  const auto add = [&](SimPart::Kind kind, const std::string& name, auto choose) {
+    sim::Selection selection{.span = file.measured};
+    choose(selection);
+    parts.push_back({SimPart{.name = name, .kind = kind, .by_seed = {}}, selection});
+  };
+  add(SimPart::Kind::all, "", [](sim::Selection&) {});
+  for (std::size_t i = 0; i < file.callers.size() && file.callers.size() > 1; ++i) {
+    add(SimPart::Kind::callers, file.callers[i],
+        [i](sim::Selection& s) { s.populations = {static_cast<std::uint16_t>(i)}; });
+  }
+  for (std::size_t i = 0; i < file.classes.size() && file.classes.size() > 1; ++i) {
+    add(SimPart::Kind::of_class, file.classes[i],
+        [i](sim::Selection& s) { s.classes = {static_cast<std::uint8_t>(i)}; });
+  }
+  for (std::size_t i = 0; i < file.services.size() && file.services.size() > 1; ++i) {
+    add(SimPart::Kind::service, file.services[i],
+        [i](sim::Selection& s) { s.service = static_cast<std::uint16_t>(i); });
+  }
+  return parts;
+}
+
+sim::Summary summarized(const sim::Result& result, sim::Selection selection) {
+  selection.span.to = std::min(selection.span.to, result.ended + Duration{1});
+  return summarize(result.journal, selection);
+}
+
+// A gate whose limit is turned by hand at the beginning of each phase.
+sim::Scenario with_limits(sim::Scenario scenario, const SimOracle& oracle,
+                          const std::vector<std::uint32_t>& limits) {
+  for (sim::ServiceModel& service : scenario.services) {
+    if (service.gate) {
+      service.gate->policy.limit = limits.front();
+      service.gate->limits.clear();
+      for (std::size_t phase = 1; phase < limits.size(); ++phase) {
+        service.gate->limits.push_back({oracle.phases[phase], limits[phase]});
+      }
+      break;
+    }
+  }
+  return scenario;
+}
+
+const SimPolicy* first_with_gate(const SimFile& file) {
+  const auto found =
+      std::find_if(file.policies.begin(), file.policies.end(), [](const SimPolicy& policy) {
+        return std::any_of(policy.scenario.services.begin(), policy.scenario.services.end(),
+                           [](const sim::ServiceModel& service) { return service.gate; });
+      });
+  return found == file.policies.end() ? nullptr : &*found;
+}
+
+class Study {
+ public:
+  Study(const SimFile& file, const SimRunOptions& options, const SimProgress& progress,
+        const std::stop_token& stop)
+      : file_(file),
+        options_(options),
+        gated_(options.oracle && file.oracle ? first_with_gate(file) : nullptr),
+        parts_(parts_of(file)),
+        crew_(options.threads, progress, stop, jobs()) {}
+
+  SimOutcome outcome() {
+    SimOutcome done;
+    done.title = options_.title;
+    done.about = file_.about;
+    done.first_seed = options_.first_seed;
+    if (gated_ != nullptr) {
+      done.oracle = look_for_oracle();
+    }
+    done.policies = run_policies();
+    done.virtual_seconds = crew_.virtual_seconds();
+    return done;
+  }
+
+ private:
+  [[nodiscard]] double jobs() const {
+    const double runs = static_cast<double>(file_.policies.size() * options_.seeds);
+    if (gated_ == nullptr) {
+      return runs;
+    }
+    return runs + static_cast<double>(file_.oracle->limits.size() * file_.oracle->phases.size() +
+                                      options_.seeds);
+  }
+  [[nodiscard]] std::uint64_t seed(std::size_t i) const { return options_.first_seed + i; }
+
+  std::vector<SimPolicyOutcome> run_policies();
+  SimOracleFound look_for_oracle();
+  std::vector<std::uint32_t> best_limits();
+
+  const SimFile& file_;
+  const SimRunOptions& options_;
+  const SimPolicy* gated_;
+  std::vector<std::pair<SimPart, sim::Selection>> parts_;
+  Crew crew_;
+  // What the oracle came to for each expectation that is compared with it: by seed.
+  std::vector<std::vector<double>> reached_by_oracle_;
+};
+
+std::vector<SimPolicyOutcome> Study::run_policies() {
+  const std::size_t seeds = options_.seeds;
+  std::vector<SimPolicyOutcome> outcomes(file_.policies.size());
+  std::vector<std::vector<std::vector<double>>> seen(file_.policies.size());
+  for (std::size_t p = 0; p < outcomes.size(); ++p) {
+    outcomes[p].policy = file_.policies[p].name;
+    for (const auto& [part, selection] : parts_) {
+      outcomes[p].parts.push_back(part);
+      outcomes[p].parts.back().by_seed.resize(seeds);
+    }
+    seen[p].assign(file_.expectations.size(), std::vector<double>(seeds));
+  }
+  crew_.do_all(outcomes.size() * seeds, [&](std::size_t job) {
+    const std::size_t p = job / seeds;
+    const std::size_t s = job % seeds;
+    const SimPolicy& policy = file_.policies[p];
+    const sim::Result result = crew_.run(policy.scenario, seed(s), run_name(policy.name, seed(s)));
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      outcomes[p].parts[i].by_seed[s] = summarized(result, parts_[i].second);
+    }
+    for (std::size_t e = 0; e < file_.expectations.size(); ++e) {
+      const SimExpectation& expectation = file_.expectations[e];
+      if (expectation.policy == policy.name) {
+        seen[p][e][s] = figure_of(expectation, summarized(result, expectation.from));
+      }
+    }
+    if (s == 0) {
+      outcomes[p].timeline =
+          timeline_of(result.journal, result.ended, result.limits, result.turnouts);
+    }
+  });
+  for (std::size_t p = 0; p < outcomes.size(); ++p) {
+    for (std::size_t e = 0; e < file_.expectations.size(); ++e) {
+      if (file_.expectations[e].policy == outcomes[p].policy) {
+        static const std::vector<double> kNone;
+        const auto& oracle = e < reached_by_oracle_.size() ? reached_by_oracle_[e] : kNone;
+        outcomes[p].verdicts.push_back(judge(file_.expectations[e], seen[p][e], oracle));
+      }
+    }
+  }
+  return outcomes;
+}
+
+// Phase by phase, with the best of the phases before in force, on the first seed.
+std::vector<std::uint32_t> Study::best_limits() {
+  const SimOracle& oracle = *file_.oracle;
+  const Instant end = Instant{} + gated_->scenario.length;
+  std::vector<std::uint32_t> limits(oracle.phases.size(), oracle.limits.front());
+  for (std::size_t phase = 0; phase < limits.size(); ++phase) {
+    const sim::Selection here{
+        .span = {oracle.phases[phase], phase + 1 < limits.size() ? oracle.phases[phase + 1] : end}};
+    std::vector<sim::Tried> tried(oracle.limits.size());
+    crew_.do_all(tried.size(), [&](std::size_t i) {
+      std::vector<std::uint32_t> attempt = limits;
+      attempt[phase] = oracle.limits[i];
+      const sim::Result result = crew_.run(with_limits(gated_->scenario, oracle, attempt), seed(0),
+                                           "limit " + std::to_string(oracle.limits[i]));
+      tried[i] = {oracle.limits[i], summarize(result.journal, here).goodput};
+    });
+    limits[phase] = sim::best(tried).limit;
+  }
+  return limits;
+}
+
+SimOracleFound Study::look_for_oracle() {
+  SimOracleFound found;
+  found.limits = best_limits();
+  found.by_seed.resize(options_.seeds);
+  reached_by_oracle_.assign(file_.expectations.size(), std::vector<double>(options_.seeds));
+  const sim::Scenario scenario = with_limits(gated_->scenario, *file_.oracle, found.limits);
+  crew_.do_all(options_.seeds, [&](std::size_t s) {
+    const sim::Result result = crew_.run(scenario, seed(s), run_name("the best limit", seed(s)));
+    found.by_seed[s] = summarized(result, parts_.front().second);
+    for (std::size_t e = 0; e < file_.expectations.size(); ++e) {
+      reached_by_oracle_[e][s] =
+          figure_of(file_.expectations[e], summarized(result, file_.expectations[e].from));
+    }
+  });
+  return found;
+}
+
+}  // namespace
+
+SimOutcome run_sim(const SimFile& file, const SimRunOptions& options, const SimProgress& progress,
+                   const std::stop_token& stop) {
+  const auto begun = std::chrono::steady_clock::now();
+  SimOutcome outcome = Study(file, options, progress, stop).outcome();
+  outcome.wall_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return outcome;
+}
+
+}  // namespace loadline::tools
