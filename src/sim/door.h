@@ -18,9 +18,12 @@ class Door;
 // The world as a door sees it.
 class Site {
  public:
-  virtual EventLoop& loop() noexcept = 0;
-  virtual Attempt& attempt(AttemptId id) noexcept = 0;
-  virtual bool lives(AttemptId id) const noexcept = 0;
+  [[nodiscard]] EventLoop& loop() noexcept { return loop_; }
+  [[nodiscard]] Attempt& attempt(AttemptId id) noexcept { return attempts_[id]; }
+  // Neither ended nor given up.
+  [[nodiscard]] bool lives(AttemptId id) const noexcept {
+    return attempts_.lives(id) && !attempts_[id].stopped;
+  }
   // A door that is to be asked to look() behind this event.
   virtual void touch(Door& door) = 0;
   // Hands an attempt to the server.
@@ -34,6 +37,9 @@ class Site {
 
  protected:
   ~Site() = default;
+
+  EventLoop loop_;
+  Attempts attempts_;
 };
 
 // The limit of one gate, or of all together, from when on.

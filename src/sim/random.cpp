@@ -16,10 +16,11 @@ constexpr std::uint64_t mix(std::uint64_t x) noexcept {
 
 }  // namespace
 
-Draws::Draws(std::uint64_t seed, std::uint64_t stream, std::uint64_t number) noexcept
-    : state_(mix(mix(mix(seed + kGolden) + stream + kGolden) + number + kGolden)) {}
-
 std::uint64_t Draws::bits() noexcept {
+  if (!mixed_) {
+    state_ = mix(mix(mix(seed_ + kGolden) + stream_ + kGolden) + state_ + kGolden);
+    mixed_ = true;
+  }
   state_ += kGolden;
   return mix(state_);
 }

@@ -10,10 +10,11 @@
 namespace loadline::sim {
 
 // The draws that belong to one (seed, stream, number): SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)
-// from a state into which the three have been mixed.
+// from a state into which the three are mixed when the first is drawn; many never draw.
 class Draws {
  public:
-  Draws(std::uint64_t seed, std::uint64_t stream, std::uint64_t number) noexcept;
+  Draws(std::uint64_t seed, std::uint64_t stream, std::uint64_t number) noexcept
+      : seed_(seed), stream_(stream), state_(number) {}
 
   std::uint64_t bits() noexcept;
   double uniform() noexcept;      // above 0, below 1
@@ -21,7 +22,10 @@ class Draws {
   double normal() noexcept;       // of mean 0 and variance 1
 
  private:
+  std::uint64_t seed_;
+  std::uint64_t stream_;
   std::uint64_t state_;
+  bool mixed_ = false;
 };
 
 }  // namespace loadline::sim

@@ -124,7 +124,7 @@ void Server::finish(std::uint64_t bits) {
     let_go();
     return;
   }
-  if (!owner_.lives(id)) {
+  if (!owner_.still_lives(id)) {
     return;  // it has been abandoned
   }
   if (!owner_.worked(id)) {

@@ -63,7 +63,7 @@ class Server {
     virtual bool worked(AttemptId id) = 0;
     // Told after `worked`, when its worker, if free, has begun with the next.
     virtual void finished(AttemptId id) = 0;
-    [[nodiscard]] virtual bool lives(AttemptId id) const noexcept = 0;
+    [[nodiscard]] virtual bool still_lives(AttemptId id) const noexcept = 0;
 
    protected:
     ~Owner() = default;
@@ -112,7 +112,7 @@ class Server {
   Job next();
   void finish(std::uint64_t id);
   [[nodiscard]] bool concerns(AttemptId id) const noexcept {
-    return id == kChore || owner_.lives(id);
+    return id == kChore || owner_.still_lives(id);
   }
   void count_busy(int change);
 

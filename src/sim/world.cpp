@@ -43,12 +43,8 @@ class World final : public Site, public Fleet::Owner {
 
   Result run();
 
-  EventLoop& loop() noexcept override { return loop_; }
-  Attempt& attempt(AttemptId id) noexcept override { return attempts_[id]; }
   // One that has been stopped is nobody's any more, though its door may still have to hear of it.
-  [[nodiscard]] bool lives(AttemptId id) const noexcept override {
-    return attempts_.lives(id) && !attempts_[id].stopped;
-  }
+  [[nodiscard]] bool still_lives(AttemptId id) const noexcept override { return lives(id); }
   void touch(Door& door) override {
     if (touched_.empty() || touched_.back() != &door) {
       touched_.push_back(&door);
@@ -123,8 +119,6 @@ class World final : public Site, public Fleet::Owner {
   std::uint64_t seed_;
   const Progress& progress_;
   Instant end_;
-  EventLoop loop_;
-  Attempts attempts_;
   Fleet fleet_;
   std::vector<Door*> touched_;
   std::vector<std::uint64_t> calls_;  // so far, by population
