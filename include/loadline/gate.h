@@ -405,7 +405,8 @@ class BasicGate {
   Signals dispatch_all(Instant now) noexcept;
   [[nodiscard]] std::uint32_t tickets_in_use() noexcept;
   Signals expire(Instant now) noexcept;
-  void expire_ticket(std::uint32_t index, Instant now, Signals& signals) noexcept;
+  bool expire_ticket(std::uint32_t index, Instant now, Instant& next, Signals& signals) noexcept;
+  void take_back(std::uint32_t index, Signals& signals) noexcept;
 
   // After a death (src/gate/recovery.h): with the mutex held.
   void repair() noexcept;

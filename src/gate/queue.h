@@ -10,6 +10,10 @@
 
 namespace loadline {
 
+// A grant is worth a slot only if its owner comes for it. One that is stopped or stuck must not
+// keep slots from those who wait.
+inline constexpr Duration kGrantLife = Duration::millis(50);
+
 // The most tickets that one section decides, so that nobody waits long for the mutex.
 inline constexpr std::uint32_t kTicketsPerSection = 64;
 
@@ -191,6 +195,7 @@ template <class Sync>
   ticket.late_reason = judgement.late_reason;
   ticket.arrival = now;
   ticket.start_by = judgement.start_by;
+  guarded().first_due = std::min(guarded().first_due, judgement.start_by);
   ticket.sequence = guarded().next_sequence++;
   join_queue(index, request);
   ticket.state.store(detail::TicketState::waiting, std::memory_order_release);
@@ -323,6 +328,7 @@ inline bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& si
   }
   credit_guarantees(ticket.importance, ticket.cost);
   ticket.decided = now;
+  guarded().first_due = std::min(guarded().first_due, now + kGrantLife);
   hand_over(index, detail::TicketState::granted, signals);
   const Duration waited = now - ticket.arrival;
   detail::add_alone(guarded().wait_buckets[ticket.importance][bucket_of(waited)], 1U);

@@ -29,6 +29,7 @@ void BasicGate<Sync>::repair() noexcept {
 template <class Sync>
 void BasicGate<Sync>::rebuild_lists() noexcept {
   guarded().free_head = detail::kNoTicket;
+  guarded().first_due = {};
   guarded().granted_heavy.store(0, std::memory_order_relaxed);
   for (detail::TicketList& queue : guarded().queues) {
     queue = {};

@@ -252,36 +252,45 @@ Signals BasicGate<Sync>::cancel(Participant who, Ticket ticket, Instant now) noe
   return signals;
 }
 
-// A grant is worth a slot only if its owner comes for it. One that is stopped or stuck must not
-// keep slots from those who wait.
-inline constexpr Duration kGrantLife = Duration::millis(50);
-
 template <class Sync>
-void BasicGate<Sync>::expire_ticket(std::uint32_t index, Instant now, Signals& signals) noexcept {
+void BasicGate<Sync>::take_back(std::uint32_t index, Signals& signals) noexcept {
   TicketAt& ticket = tickets_[index];
+  ticket.reason = Reason::queue_timeout;
+  // Before its units go to others: after a death in between it would start beside them.
+  detail::TicketState granted = detail::TicketState::granted;
+  if (!ticket.state.compare_exchange_strong(granted, detail::TicketState::refused,
+                                            std::memory_order_acq_rel, std::memory_order_relaxed)) {
+    return;  // its owner has come for it after all
+  }
+  withdraw(index);
+  detail::add_alone(guarded().taken_back, 1U);
+  signals.participants |= std::uint64_t{1} << ticket.owner;
+}
+
+// Whether it was in use; if it goes on to be, it is due no earlier than `next`.
+template <class Sync>
+bool BasicGate<Sync>::expire_ticket(std::uint32_t index, Instant now, Instant& next,
+                                    Signals& signals) noexcept {
+  const TicketAt& ticket = tickets_[index];
   const detail::TicketState state = ticket.state.load(std::memory_order_relaxed);
   const bool waits = state == detail::TicketState::waiting;
-  const bool stale = state == detail::TicketState::granted && now - ticket.decided > kGrantLife;
-  if ((!waits && !stale) || !sound(index, waits ? Expected::waiting : Expected::decided)) {
-    return;
+  if (!waits && state != detail::TicketState::granted) {
+    return false;
   }
-  if (abandoned(index)) {
+  const Instant due = waits ? ticket.start_by : ticket.decided + kGrantLife;
+  const bool stale = !waits && now > due;
+  if ((!waits && !stale) || !sound(index, waits ? Expected::waiting : Expected::decided)) {
+    next = std::min(next, due);
+  } else if (abandoned(index)) {
     drop(index);
   } else if (stale) {
-    ticket.reason = Reason::queue_timeout;
-    // Before its units go to others: after a death in between it would start beside them.
-    detail::TicketState granted = detail::TicketState::granted;
-    if (!ticket.state.compare_exchange_strong(granted, detail::TicketState::refused,
-                                              std::memory_order_acq_rel,
-                                              std::memory_order_relaxed)) {
-      return;  // its owner has come for it after all
-    }
-    withdraw(index);
-    detail::add_alone(guarded().taken_back, 1U);
-    signals.participants |= std::uint64_t{1} << ticket.owner;
-  } else if (now >= ticket.start_by) {
+    take_back(index, signals);
+  } else if (now >= due) {
     refuse(index, ticket.late_reason, now, signals);
+  } else {
+    next = std::min(next, due);
   }
+  return true;
 }
 
 // How many tickets somebody waits on or has yet to collect; what has been taken already is freed on
@@ -306,15 +315,19 @@ Signals BasicGate<Sync>::expire(Instant now) noexcept {
   std::uint32_t met = 0;
   for (std::uint32_t first = 0; first < capacity_.tickets; first += kTicketsPerSection) {
     Section section(*this, now);
-    const std::uint32_t in_use = section.held() ? tickets_in_use() : 0;
-    if (met >= in_use) {
+    if (!section.held() || section.now() < guarded().first_due) {
       break;
     }
+    const std::uint32_t in_use = tickets_in_use();
     const std::uint32_t end = std::min(first + kTicketsPerSection, capacity_.tickets);
+    Instant next = Instant::never();
     for (std::uint32_t i = first; i < end && met < in_use; ++i) {
-      const detail::TicketState state = tickets_[i].state.load(std::memory_order_relaxed);
-      met += state == detail::TicketState::waiting || state == detail::TicketState::granted ? 1 : 0;
-      expire_ticket(i, section.now(), signals);
+      met += expire_ticket(i, section.now(), next, signals) ? 1 : 0;
+    }
+    if (met >= in_use) {
+      // In more than one section others may have come, and stand where the walk has been.
+      guarded().first_due = first == 0 ? next : section.now();
+      break;
     }
   }
   return signals;

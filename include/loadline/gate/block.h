@@ -249,6 +249,7 @@ struct alignas(128) Guarded {
   std::uint32_t free_head;
   TicketList queues[kQueues];
   std::uint32_t waiting;           // in all of them
+  Instant first_due;               // no ticket's time passes before; often none does then, either
   Atomic<std::uint32_t> occupied;  // mask of those that are not empty; offers read it, too
   std::uint32_t guaranteed;        // mask of the classes that have a guarantee
   Limiter limiter;
