@@ -29,6 +29,8 @@ constexpr std::int64_t kLongestMedian = 600 * kSecond;
 
 // A request that began within its second and a line that was written within a moment of its end.
 constexpr std::int64_t kSlack = 2 * kSecond;
+constexpr double kFittingDisorder = 0.01;  // shares of the lines
+constexpr double kPlainDisorder = 0.05;
 
 FilePlace place_of(std::uint64_t line) {
   return {static_cast<int>(std::min<std::uint64_t>(line, std::numeric_limits<int>::max())), 1};
@@ -106,14 +108,7 @@ void LogRecords::arrange(TraceFormat asked, Trace& trace) {
   spread(at_start, trace);
 }
 
-// Lines are written as requests end. With the right unit, beginning plus time taken is therefore in
-// order, and a unit a thousand times too long or too short throws it into disorder as soon as some
-// requests take seconds by it.
-bool LogRecords::fits(std::int64_t unit, std::int64_t median) const {
-  const Duration usual = Duration{median} * unit;
-  if (usual.ns > kLongestMedian || (unit == kUnits[0].ns && usual.ns < kShortestMedian)) {
-    return false;
-  }
+double LogRecords::share_out_of_order(std::int64_t unit) const {
   Instant latest{std::numeric_limits<std::int64_t>::min()};
   std::size_t late = 0;
   for (const Record& r : records_) {
@@ -124,9 +119,13 @@ bool LogRecords::fits(std::int64_t unit, std::int64_t median) const {
     late += end < latest - Duration{kSlack} ? 1 : 0;
     latest = std::max(latest, end);
   }
-  return late * 100 <= records_.size();
+  return static_cast<double>(late) / static_cast<double>(records_.size());
 }
 
+// Lines are written as requests end. With the right unit, beginning plus time taken is therefore in
+// order, and a unit a thousand times too long or too short throws it into disorder as soon as some
+// requests take seconds by it. A wrong answer is worse than none: one unit must fit, and every
+// other must plainly not.
 std::optional<std::int64_t> LogRecords::tell_unit(std::string& refusal) const {
   std::vector<std::int64_t> known;
   for (const Record& r : records_) {
@@ -141,12 +140,18 @@ std::optional<std::int64_t> LogRecords::tell_unit(std::string& refusal) const {
     median = *middle;
   }
   std::vector<const Unit*> left;
+  bool fits = true;
   for (const Unit& unit : kUnits) {
-    if (fits(unit.ns, median)) {
+    const Duration usual = Duration{median} * unit.ns;
+    const bool believable =
+        usual.ns <= kLongestMedian && (unit.ns > 1'000 || usual.ns >= kShortestMedian);
+    const double disorder = believable ? share_out_of_order(unit.ns) : 1;
+    if (disorder <= kPlainDisorder) {
       left.push_back(&unit);
+      fits = fits && disorder <= kFittingDisorder;
     }
   }
-  if (left.size() == 1) {
+  if (left.size() == 1 && fits) {
     return left.front()->ns;
   }
   std::string which = "microseconds, milliseconds or seconds";

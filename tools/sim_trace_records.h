@@ -35,7 +35,7 @@ class LogRecords {
 
   [[nodiscard]] std::uint64_t line_of(std::size_t index) const;
   [[nodiscard]] std::optional<std::int64_t> tell_unit(std::string& refusal) const;
-  [[nodiscard]] bool fits(std::int64_t unit, std::int64_t median) const;
+  [[nodiscard]] double share_out_of_order(std::int64_t unit) const;
   void drop_misplaced(bool at_start, std::int64_t unit, Trace& trace);
   void spread(bool at_start, Trace& trace);
 
