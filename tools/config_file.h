@@ -7,21 +7,9 @@
 #include <vector>
 
 #include "config.h"
+#include "file_fault.h"
 
 namespace loadline::tools {
-
-// Counted from 1, as editors do.
-struct FilePlace {
-  int line = 1;
-  int column = 1;
-
-  auto operator<=>(const FilePlace&) const = default;
-};
-
-struct FileFault {
-  FilePlace place;
-  std::string text;  // "key 'limit': value 'abc': allowed is ..."
-};
 
 struct ConfigFile {
   Config config;  // defaults where the file says nothing
@@ -39,8 +27,5 @@ ConfigFile read_config_file(const std::string& path);
 
 // The contradictions in `config`, as faults of the file it came from.
 std::vector<FileFault> place_contradictions(const ConfigFile& file);
-
-// "FILE:LINE:COL: ..." for each fault.
-std::string describe_faults(std::string_view path, const std::vector<FileFault>& faults);
 
 }  // namespace loadline::tools

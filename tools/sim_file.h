@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config_file.h"
+#include "file_fault.h"
 #include "sim/scenario.h"
 #include "sim/summary.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config_file.h"
+#include "file_fault.h"
 #include "sim/arrivals.h"
 
 namespace loadline::tools {
