@@ -37,7 +37,7 @@ Arrivals Arrivals::closed(std::uint32_t users, Distribution think) {
   Arrivals a;
   a.kind_ = Kind::closed;
   a.size_ = users;
-  a.think_ = think;
+  a.think_ = std::move(think);
   return a;
 }
 

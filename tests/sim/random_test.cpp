@@ -70,11 +70,16 @@ TEST(Distributions, HaveTheMeanAndCvTheyAreAskedFor) {
       {Distribution::exponential(mean), 0.01, 1},
       {Distribution::lognormal(mean, 1), 0.01, 1},
       {Distribution::lognormal(mean, 0.5), 0.01, 0.5},
+      {Distribution::gamma(mean, 0.5), 0.01, 0.5},
+      {Distribution::gamma(mean, 1.5), 0.01, 1.5},
       // 0.95 * 2 + 0.05 * 200 = 11.9 ms; variance 0.95 * 0.05 * 198^2
       {Distribution::bimodal(Duration::millis(2), Duration::millis(200), 0.05), 0.0119,
        std::sqrt(0.95 * 0.05) * 198 / 11.9},
       // cv^2 = 1 / (shape * (shape - 2))
       {Distribution::pareto(mean, 6), 0.01, 1 / std::sqrt(24.0)},
+      // of 1, 2 and 6: squares of deviations from 3 are 4, 1 and 9
+      {Distribution::empirical({Duration::millis(1), Duration::millis(2), Duration::millis(6)}),
+       0.003, std::sqrt(14.0 / 3) / 3},
   };
   for (const auto& c : cases) {
     const Moments simulated = moments_of(c.distribution);
@@ -82,6 +87,45 @@ TEST(Distributions, HaveTheMeanAndCvTheyAreAskedFor) {
     expect_agrees(simulated.cv, c.cv, 0.005);
     EXPECT_NEAR(seconds(c.distribution.mean()), c.mean, 1e-9);
   }
+}
+
+// The share of draws that is at most `x` seconds.
+double share_up_to(const Distribution& distribution, double x) {
+  std::uint64_t below = 0;
+  for (std::uint64_t i = 0; i < kDraws; ++i) {
+    Draws draws(7, 0, i);
+    below += seconds(distribution.draw(draws)) <= x ? 1 : 0;
+  }
+  return static_cast<double>(below) / static_cast<double>(kDraws);
+}
+
+TEST(Distributions, AGammaHasTheQuantilesOfOne) {
+  const Duration mean = Duration::millis(10);
+  // Quantiles of the chi-square distribution, tabled: one of n degrees of freedom is a gamma of the
+  // shape n / 2 and the scale 2, whose mean is n and whose cv is sqrt(2 / n).
+  const struct {
+    int freedom;
+    double quantile;
+    double share;
+  } cases[] = {{1, 0.0039321, 0.05}, {1, 0.4549364, 0.5}, {1, 6.6348966, 0.99},
+               {8, 2.7326368, 0.05}, {8, 7.3441215, 0.5}, {8, 20.0902350, 0.99}};
+  for (const auto& c : cases) {
+    const auto gamma = Distribution::gamma(mean, std::sqrt(2.0 / c.freedom));
+    // 4 standard errors of a share of 200,000.
+    const double near = 4 * std::sqrt(c.share * (1 - c.share) / static_cast<double>(kDraws));
+    EXPECT_NEAR(share_up_to(gamma, c.quantile / c.freedom * 0.01), c.share, near)
+        << c.freedom << " " << c.share;
+  }
+}
+
+TEST(Distributions, AnEmpiricalOneIsNothingButItsValues) {
+  const auto values =
+      Distribution::empirical({Duration::millis(1), Duration::millis(1), Duration::millis(4)});
+  EXPECT_EQ(share_up_to(values, 0.000999), 0);
+  EXPECT_NEAR(share_up_to(values, 0.001), 2.0 / 3, 0.0043);
+  EXPECT_NEAR(share_up_to(values, 0.003999), 2.0 / 3, 0.0043);
+  EXPECT_EQ(share_up_to(values, 0.004), 1);
+  EXPECT_EQ(values.mean(), Duration::millis(2));
 }
 
 }  // namespace
