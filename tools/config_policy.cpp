@@ -1,5 +1,7 @@
 #include "config_policy.h"
 
+#include <algorithm>
+
 #include "loadline/gate.h"
 
 namespace loadline::tools {
@@ -34,6 +36,27 @@ ClassPolicy* find_in_any_case(Policy& policy, std::string_view name) {
   return nullptr;
 }
 
+// Of a request that names none: `critical`, unless another is named, and else the first.
+std::uint8_t default_class_of(const Config& config, Policy& policy) {
+  const ClassPolicy* const found =
+      find_in_any_case(policy, config.default_class.empty() ? "critical" : config.default_class);
+  return found == nullptr ? std::uint8_t{0}
+                          : static_cast<std::uint8_t>(found - policy.classes.data());
+}
+
+// MIN-MAX, as its key has checked it.
+void set_return_times(const Config& config, Policy& policy) {
+  const auto dash = std::min(config.retry_after.find('-'), config.retry_after.size());
+  const auto low = parse_count(config.retry_after.substr(0, dash), 1, kMaxRetryAfter);
+  const auto high =
+      parse_count(config.retry_after.substr(std::min(dash + 1, config.retry_after.size())), 1,
+                  kMaxRetryAfter);
+  if (low && high) {
+    policy.retry_after_min = static_cast<std::uint16_t>(*low);
+    policy.retry_after_max = static_cast<std::uint16_t>(*high);
+  }
+}
+
 QuotaPolicy quota_of(const Config& config) {
   QuotaPolicy quota;
   if (config.quota) {
@@ -57,6 +80,7 @@ Policy policy_of(const Config& config) {
     add_class(policy, setting.name, per_mille(setting.percent));
   }
   fill_defaults(policy);
+  policy.default_class = default_class_of(config, policy);
   for (const ClassSetting& guarantee : config.guarantees) {
     if (ClassPolicy* const found = find_in_any_case(policy, guarantee.name)) {
       found->guarantee = per_mille(guarantee.percent);
@@ -65,6 +89,7 @@ Policy policy_of(const Config& config) {
   policy.heavy_share = per_mille(config.heavy);
   policy.tenants = config.tenants;
   policy.quota = quota_of(config);
+  set_return_times(config, policy);
   return policy;
 }
 

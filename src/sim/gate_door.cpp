@@ -100,6 +100,7 @@ void GateDoor::offer(std::uint64_t id) {
   request.group = attempt.group;
   if (attempt.tenant != 0) {
     request.tenant = hash_key(std::to_string(attempt.tenant));
+    request.quota = model_.policy.quota.any() ? request.tenant : 0;
   }
   Offer answer = gate_.offer(me_, request, site_.loop().now());
   switch (answer.kind) {
