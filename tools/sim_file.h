@@ -35,8 +35,8 @@ struct SimBound {
 };
 
 struct SimExpectation {
-  FilePlace place;
-  std::string policy;
+  FilePlace place;      // of the figure
+  std::string policy;   // its name; where several are meant, there is an expectation for each
   std::string figure;   // a name that find_sim_figure knows
   sim::Selection from;  // which attempts, and when
   SimBound bound;
@@ -57,7 +57,9 @@ struct SimFile {
   std::vector<std::string> callers;
   std::vector<std::string> classes;
   std::vector<std::string> services;
-  sim::Span measured;  // what the table and, unless they say otherwise, the expectations are of
+  // What the table and, unless they say otherwise, the expectations are of. It ends never where the
+  // run drains and nothing else is said: at the end of the run, whenever that is.
+  sim::Span measured;
   std::uint64_t seeds = 1;
   std::optional<SimOracle> oracle;
   std::vector<SimExpectation> expectations;
