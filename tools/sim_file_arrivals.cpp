@@ -83,9 +83,10 @@ class RateList {
 
   void add_rate(const YamlValue& value, const YamlValue* from, std::optional<Instant> begin) {
     const auto rate = rate_of(value);
-    if (rate && begin && comes_after(*from, *begin, last_)) {
+    if (rate && begin && comes_after(*from, *begin, last_, may_touch_)) {
       changes_.push_back({*begin, *rate});
       last_ = begin;
+      may_touch_ = false;
     }
   }
 
@@ -94,7 +95,7 @@ class RateList {
                 std::optional<Instant> begin) {
     const auto ramp = ramp_of(value);
     const auto end = moment_of(until);
-    if (!ramp || !begin || !end || !comes_after(*from, *begin, last_) ||
+    if (!ramp || !begin || !end || !comes_after(*from, *begin, last_, may_touch_) ||
         !comes_after(until, *end, begin)) {
       return;
     }
@@ -104,11 +105,13 @@ class RateList {
                           ramp->from + (ramp->to - ramp->from) * (i + 0.5) / kStepsOfARamp});
     }
     changes_.push_back({*end, ramp->to});
-    last_ = Instant{end->ns - 1};  // another may begin where this one ends
+    last_ = end;
+    may_touch_ = true;
   }
 
   std::vector<Rates::Change> changes_;
   std::optional<Instant> last_;
+  bool may_touch_ = false;  // after a ramp, another step may begin where it ends
 };
 
 std::optional<Rates> rates_of(const YamlValue& value) {
@@ -364,9 +367,12 @@ class ArrivalsMap {
                                            const YamlValue& value) {
     require_regular_file(path);
     Trace trace = read_trace(path, options);
-    for (const FileFault& fault : trace.faults) {
-      value.fault(on_one_line(fmt::format("{}:{}:{}: {}", value.text(), fault.place.line,
-                                          fault.place.column, fault.text)));
+    if (!trace.faults.empty()) {
+      const FileFault& first = trace.faults.front();
+      const std::uint64_t more = trace.faults.size() - 1 + trace.more_faults;
+      value.fault(on_one_line(
+          fmt::format("{}:{}:{}: {}{}", value.text(), first.place.line, first.place.column,
+                      first.text, more == 0 ? "" : fmt::format(" (and {} more faults)", more))));
     }
     if (trace.faults.empty() && trace.callers.empty()) {
       value.fault("there are no callers in it");
@@ -386,7 +392,7 @@ class ArrivalsMap {
       return false;
     }
     value.fault(
-        fmt::format("about {:.0f} calls in the run: allowed are up to {:.0f}", calls, kMostCalls));
+        fmt::format("about {:.0f} calls in the run: allowed are up to {:.0f}", calls, most));
     return true;
   }
 

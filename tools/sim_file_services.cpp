@@ -55,7 +55,8 @@ void read_stalls(const YamlValue& value, ServiceSpec& service) {
     const auto end = until != nullptr ? moment_of(*until) : std::nullopt;
     const auto last =
         service.stalls.empty() ? std::nullopt : std::optional(service.stalls.back().until);
-    if (begin && end && comes_after(*from, *begin, last) && comes_after(*until, *end, begin)) {
+    if (begin && end && comes_after(*from, *begin, last, true) &&
+        comes_after(*until, *end, begin)) {
       stall.from = *begin;
       stall.until = *end;
       service.stalls.push_back(stall);

@@ -225,12 +225,12 @@ void read_work(YamlMap& map, std::optional<sim::Distribution>& work) {
   }
 }
 
-bool comes_after(const YamlValue& at, Instant next, std::optional<Instant> last) {
-  if (!last || *last < next) {
+bool comes_after(const YamlValue& at, Instant next, std::optional<Instant> last, bool may_touch) {
+  if (!last || *last < next || (may_touch && *last == next)) {
     return true;
   }
-  at.fault(fmt::format("value '{}': the one before is at {}, and each must be later than that",
-                       printable(at.text()), plain(*last - Instant{})));
+  at.fault(fmt::format("value '{}': allowed is a time {} {}", printable(at.text()),
+                       may_touch ? "not before" : "after", plain(*last - Instant{})));
   return false;
 }
 

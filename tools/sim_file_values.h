@@ -53,8 +53,10 @@ void take(YamlMap& map, std::string_view key, Field& field, Of of, Limits... lim
   }
 }
 
-// Says so, and returns false, where `next` does not come after `last`.
-bool comes_after(const YamlValue& at, Instant next, std::optional<Instant> last);
+// Says so, and returns false, where `next` does not come after `last`, or at the same time if it
+// `may_touch` it.
+bool comes_after(const YamlValue& at, Instant next, std::optional<Instant> last,
+                 bool may_touch = false);
 
 // [{from: TIME, WHAT: VALUE}, ...], in order of time.
 template <class T, class Of, class... Limits>
@@ -65,7 +67,7 @@ std::vector<typename sim::Steps<T>::Change> changes_of(const YamlValue& list, st
   for (const YamlValue& item : list.items()) {
     YamlMap map(item, shape);
     const YamlValue* const from = map.need("from", "from: 0s");
-    const YamlValue* const value = map.need(what, fmt::format("{}: ...", what));
+    const YamlValue* const value = map.need(what, fmt::format("{}: VALUE", what));
     map.refuse_others();
     const auto when = from != nullptr ? moment_of(*from) : std::nullopt;
     const auto read = value != nullptr ? of(*value, limits...) : std::nullopt;
