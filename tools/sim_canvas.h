@@ -18,7 +18,7 @@ class SimCanvas {
  public:
   enum class Anchor : unsigned char { start, middle, end };
 
-  void text(SimPoint at, std::string_view text, std::string_view classes = {},
+  void text(SimPoint at, std::string_view text, std::string_view classes = "t",
             Anchor anchor = Anchor::start);
   void line(SimPoint from, SimPoint to, std::string_view classes);
   void stroke(const std::vector<SimPoint>& points, SimColour colour, bool dashed = false);

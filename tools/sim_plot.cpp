@@ -256,9 +256,8 @@ class Picture {
 
   void draw_name(double x, std::size_t i) {
     const SimPolicyOutcome& policy = outcome_.policies[i];
-    canvas_.sample({x, y_ - 4}, colour_of_policy(i), style_of_policy(i));
-    const auto most = static_cast<std::size_t>((column_ - 22) / 7);
-    canvas_.text({x + 22, y_}, cut_to(one_line(policy.policy), most), "b");
+    const auto most = static_cast<std::size_t>(column_ / 7);
+    canvas_.text({x, y_}, cut_to(one_line(policy.policy), most), "b");
     canvas_.text({x, y_ + 15}, gist_of(policy), "m");
   }
 

@@ -208,7 +208,7 @@ TEST(SimPlot, PoliciesBeyondARowGoBelow) {
   const std::string svg = sim_svg(outcome_of(std::move(policies)));
   expect_well_made(svg);
   EXPECT_THAT(svg, HasSubstr(">policy 7<"));
-  EXPECT_THAT(svg, HasSubstr("stroke-dasharray"));
+  EXPECT_THAT(svg, HasSubstr("class=\"l s0 d\""));  // there are seven colours
   EXPECT_THAT(svg, testing::ContainsRegex("<svg [^>]*width=\"9[0-9][0-9]\""));  // of four columns
 }
 
