@@ -243,8 +243,8 @@ TEST(Scaling, BringsInstancesThatAreProbed) {
   EXPECT_EQ(probes[1], 20);
 }
 
-// What is looked at again and again does not keep a run from its end. Ten times ten seconds, and the
-// three probes of a millisecond that came in between.
+// What is looked at again and again does not keep a run from its end. Ten times ten seconds, and
+// the three probes of a millisecond that came in between.
 TEST(ARunThatDrains, EndsWithTheLastOfItsCalls) {
   Scenario scenario = fleet_of(1, 0, 20);
   scenario.populations[0] = {.arrivals = Arrivals::bursts({at(1)}, 10),

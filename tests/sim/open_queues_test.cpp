@@ -80,23 +80,27 @@ TEST(OneWorker, WaitsAsMM1Does) {
     double wait;
     double requests;
     double precision;
-  } cases[] = {{50, 0.010, 1e5, 0.01},
-               {80, 0.040, 2e5, 0.015},
-               {90, 0.090, 3e5, 0.025},
-               {95, 0.190, 6e5, 0.04}};
+  } cases[] = {{50, 0.010, 4e4, 0.01},
+               {80, 0.040, 1e5, 0.015},
+               {90, 0.090, 1.5e5, 0.025},
+               {95, 0.190, 3e5, 0.04},
+               {99, 0.990, 6e5, 0.1}};
   for (const auto& c : cases) {
+    SCOPED_TRACE(c.per_second);
     expect_agrees(of_line({c.per_second, kExponential, 1, c.requests}, mean_wait), c.wait,
                   c.precision);
   }
 }
 
 TEST(OneWorker, HoldsAsManyAsMM1Does) {
-  expect_agrees(of_line({80, kExponential, 1, 2e5}, mean_in_system), 4, 0.02);
+  expect_agrees(of_line({50, kExponential, 1, 4e4}, mean_in_system), 1, 0.01);
+  expect_agrees(of_line({80, kExponential, 1, 1e5}, mean_in_system), 4, 0.02);
+  expect_agrees(of_line({90, kExponential, 1, 1.5e5}, mean_in_system), 9, 0.03);
 }
 
 TEST(OneWorker, HasThePercentilesOfMM1) {
   // The time in M/M/1 is exponential of rate mu - lambda.
-  const Line line{80, kExponential, 1, 2e5};
+  const Line line{80, kExponential, 1, 1e5};
   for (const double q : {0.5, 0.95, 0.99}) {
     expect_agrees(of_line(line, [q](const Journal& j, Span s) { return latency(j, s, q); }),
                   -std::log(1 - q) / 20, 0.03);
@@ -105,9 +109,10 @@ TEST(OneWorker, HasThePercentilesOfMM1) {
 
 TEST(OneWorker, WaitsHalfAsLongForFixedWork) {
   const Distribution fixed = Distribution::fixed(kTenMs);
-  expect_agrees(of_line({50, fixed, 1, 1e5}, mean_wait), 0.005, 0.01);
-  expect_agrees(of_line({80, fixed, 1, 2e5}, mean_wait), 0.020, 0.01);
-  expect_agrees(of_line({90, fixed, 1, 3e5}, mean_wait), 0.045, 0.02);
+  expect_agrees(of_line({50, fixed, 1, 4e4}, mean_wait), 0.005, 0.01);
+  expect_agrees(of_line({80, fixed, 1, 1e5}, mean_wait), 0.020, 0.01);
+  expect_agrees(of_line({90, fixed, 1, 1.5e5}, mean_wait), 0.045, 0.02);
+  expect_agrees(of_line({95, fixed, 1, 3e5}, mean_wait), 0.095, 0.04);
 }
 
 // A bimodal work of mean 10 ms and this cv, of which one in a hundred is the long one.
@@ -120,28 +125,40 @@ Distribution bimodal_of_cv(double cv) {
 
 TEST(OneWorker, WaitsByPollaczekAndKhinchinWhateverTheWork) {
   // rho / (1 - rho) * mean * (1 + cv^2) / 2 = 20 ms * (1 + cv^2)
-  expect_agrees(of_line({80, Distribution::lognormal(kTenMs, 0.5), 1, 2e5}, mean_wait), 0.025,
+  expect_agrees(of_line({80, Distribution::lognormal(kTenMs, 0.5), 1, 1e5}, mean_wait), 0.025,
                 0.015);
-  expect_agrees(of_line({80, Distribution::lognormal(kTenMs, 1), 1, 2e5}, mean_wait), 0.040, 0.025);
-  expect_agrees(of_line({80, bimodal_of_cv(2), 1, 2e5}, mean_wait), 0.100, 0.025);
-  expect_agrees(of_line({80, bimodal_of_cv(4), 1, 3e5}, mean_wait), 0.340, 0.035);
+  expect_agrees(of_line({80, Distribution::lognormal(kTenMs, 1), 1, 1e5}, mean_wait), 0.040, 0.025);
+  expect_agrees(of_line({80, bimodal_of_cv(2), 1, 1e5}, mean_wait), 0.100, 0.025);
+  expect_agrees(of_line({80, bimodal_of_cv(4), 1, 2e5}, mean_wait), 0.340, 0.035);
 }
 
 TEST(SeveralWorkers, WaitAsMMcDoes) {
-  expect_agrees(of_line({800, kExponential, 10, 2e5}, mean_wait), 0.002045900754, 0.02);
-  expect_agrees(of_line({900, kExponential, 10, 3e5}, mean_wait), 0.006687315, 0.03);
-  expect_agrees(of_line({760, kExponential, 8, 6e5}, mean_wait), 0.02110421577, 0.03);
+  expect_agrees(of_line({800, kExponential, 10, 1e5}, mean_wait), 0.002045900754, 0.02);
+  expect_agrees(of_line({900, kExponential, 10, 1.5e5}, mean_wait), 0.006687315, 0.03);
+  expect_agrees(of_line({760, kExponential, 8, 3e5}, mean_wait), 0.02110421577, 0.03);
+  // The table's 2 a second at workers that do one, a hundred times as fast.
+  expect_agrees(of_line({200, kExponential, 3, 1e5}, mean_wait), 0.01 * 4 / 9, 0.02);
+  expect_agrees(of_line({200, kExponential, 3, 1e5}, mean_in_system), 26.0 / 9, 0.01);
 }
 
 TEST(SeveralWorkers, KeepWaitingTheShareThatErlangCSays) {
-  expect_agrees(of_line({800, kExponential, 10, 2e5}, share_waiting), 0.4091801508, 0.01);
-  expect_agrees(of_line({900, kExponential, 10, 2e5}, share_waiting), 0.6687315241, 0.01);
-  expect_agrees(of_line({200, kExponential, 3, 2e5}, share_waiting), 4.0 / 9, 0.01);
-  expect_agrees(of_line({1600, kExponential, 20, 2e5}, share_waiting), 0.256077793839, 0.015);
+  const struct {
+    std::uint32_t c;
+    double load;
+    double waiting;
+    double precision = 0.015;
+  } cases[] = {{2, 1, 1.0 / 3},        {2, 1.5, 0.642857142857}, {3, 2, 4.0 / 9},
+               {5, 3, 0.236151603499}, {10, 8, 0.409180150796},  {10, 9, 0.6687315241},
+               {8, 7.6, 0.8441686306}, {20, 16, 0.256077793839}, {100, 90, 0.216940480906, 0.03}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.c);
+    expect_agrees(of_line({100 * c.load, kExponential, c.c, 1e5}, share_waiting), c.waiting,
+                  c.precision);
+  }
 }
 
 TEST(SeveralWorkers, HaveTheWaitsOfMMc) {
-  const Line line{800, kExponential, 10, 2e5};
+  const Line line{800, kExponential, 10, 1e5};
   expect_agrees(of_line(line, [](const Journal& j, Span s) { return wait_at(j, s, 0.95); }),
                 0.010511, 0.025);
   expect_agrees(of_line(line, [](const Journal& j, Span s) { return wait_at(j, s, 0.99); }),
@@ -191,6 +208,53 @@ TEST(Arrivals, PoissonKeepsItsRateThroughItsChanges) {
   }
   expect_agrees(estimate_of(slow), 1000, 0.02);
   expect_agrees(estimate_of(fast), 10'000, 0.005);
+}
+
+// A server of 1 ms that stands still for 100 s (HdrHistogram's own example). One who calls again
+// when he has been answered, each 10 ms, does not call while it stands still: of his 10,001 calls
+// one took long. Callers who come each 10 ms in any case have waited for half of the time.
+TEST(Percentiles, SayWhatCallersMeetOnlyIfCallersDoNotWaitForEachOther) {
+  const double standing = 100;
+  Population user{.arrivals = Arrivals::closed(1, Distribution::fixed(Duration::millis(9))),
+                  .work = Distribution::fixed(Duration::millis(1))};
+  Scenario scenario = scenario_of({user}, ServerModel::kUnlimited, 201);
+  // In the midst of his call number 10,001.
+  scenario.services[0].server.speed = {1.0, {{at(standing + 0.0095), 0.0}, {at(200.0085), 1.0}}};
+  const Journal closed = run(scenario, 1).journal;
+  const Span first{at(0), at(100.0095)};
+  const auto mean_ms = [](const Journal& journal, Span span) {
+    double sum = 0;
+    double n = 0;
+    for (const Ending& e : journal) {
+      if (span.holds(e.offered)) {
+        sum += seconds(e.ended - e.offered) * 1000;
+        ++n;
+      }
+    }
+    return sum / n;
+  };
+  EXPECT_EQ(count(closed, [&](const Ending& e) { return first.holds(e.offered); }), 10'001U);
+  for (const double q : {0.30, 0.99, 0.9999}) {
+    EXPECT_NEAR(latency(closed, first, q), 0.001, 1e-9);
+  }
+  EXPECT_NEAR(latency(closed, first, 0.99999), 100, 0.001);
+  EXPECT_NEAR(mean_ms(closed, first), 10.9989, 0.001);
+
+  Population callers{.arrivals = Arrivals::even(100),
+                     .work = Distribution::fixed(Duration::millis(1))};
+  scenario.populations = {callers};
+  scenario.services[0].server.speed = {1.0, {{at(standing), 0.0}, {at(200), 1.0}}};
+  scenario.length = Duration::seconds(200);
+  scenario.drains = true;
+  const Journal open = run(scenario, 1).journal;
+  const Span all{at(0), at(200)};
+  EXPECT_EQ(open.size(), 20'000U);
+  EXPECT_NEAR(latency(open, all, 0.5), 0.001, 1e-9);
+  EXPECT_NEAR(latency(open, all, 0.75), 50, 0.05);
+  EXPECT_NEAR(latency(open, all, 0.9), 80, 0.08);
+  EXPECT_NEAR(latency(open, all, 0.99), 98, 0.098);
+  EXPECT_NEAR(latency(open, all, 1), 100, 0.1);
+  EXPECT_NEAR(mean_ms(open, all), 25'003, 25);
 }
 
 }  // namespace

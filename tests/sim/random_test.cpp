@@ -11,7 +11,7 @@
 namespace loadline::sim::test {
 namespace {
 
-constexpr std::uint64_t kDraws = 200'000;
+constexpr std::uint64_t kDraws = 100'000;
 
 struct Moments {
   Estimate mean;

@@ -30,18 +30,20 @@ inline Estimate estimate_of(const std::vector<double>& values) {
   return e;
 }
 
-inline constexpr std::uint64_t kReplications = 10;
+inline constexpr std::uint64_t kReplications = 20;
 
 template <class Of>
-Estimate estimate(Of of) {
-  return estimate_of(over_seeds(kReplications, of));
+Estimate estimate(Of of, std::uint64_t replications = kReplications) {
+  return estimate_of(over_seeds(replications, of));
 }
 
-// Within four standard errors, where such an error is at most `precision` of the value: a check
-// that is too coarse to fail is none.
+// Within three standard errors, where such an error is at most `precision` of the value: a check
+// that is too coarse to fail is none. An error that is itself estimated, from few replications, is
+// often too small: with twenty, a right simulator is more than three away in 0.7 % of the checks,
+// with ten in 1.5 %. The seeds are fixed, so that a check which passes does not fail another day.
 inline void expect_agrees(const Estimate& simulated, double computed, double precision) {
   EXPECT_LE(simulated.error, precision * computed) << "too coarse";
-  EXPECT_NEAR(simulated.mean, computed, 4 * simulated.error);
+  EXPECT_NEAR(simulated.mean, computed, 3 * simulated.error);
 }
 
 }  // namespace loadline::sim::test
