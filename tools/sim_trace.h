@@ -49,7 +49,7 @@ struct Trace {
 
 inline constexpr std::size_t kMostTraceFaults = 20;
 inline constexpr std::uint64_t kMostTraceCallers = 50'000'000;
-inline constexpr std::size_t kLongestTraceLine = 64 * 1024;
+inline constexpr std::size_t kLongestTraceLine = 65'536;
 
 struct TraceOptions {
   TraceFormat format = TraceFormat::automatic;

@@ -193,12 +193,12 @@ std::optional<LineFault> CsvReader::read_ours(sim::Listed& caller) {
   caller.work = sim::Listed::kUnknown;
   if (first_ < columns_ && !cells_[first_].text.empty()) {
     const Cell& service = cells_[first_];
-    const auto took = parse_number(service.text, static_cast<double>(kLongestTook / kSecond));
+    const auto took = parse_number(service.text, static_cast<double>(kLongestTookSeconds));
     if (!took) {
       return LineFault{
           service.column,
           fmt::format("service {}: allowed is a number of seconds from 0 to {}, or nothing",
-                      quoted_piece(service.text), kLongestTook / kSecond)};
+                      quoted_piece(service.text), kLongestTookSeconds)};
     }
     caller.work = sim::duration(*took);
   }
@@ -229,7 +229,7 @@ std::optional<LineFault> CsvReader::read_azure(sim::Listed& caller) {
   }
   const double took = static_cast<double>(tokens[0]) * options_.context_token_seconds +
                       static_cast<double>(tokens[1]) * options_.generated_token_seconds;
-  if (took > static_cast<double>(kLongestTook / kSecond)) {
+  if (took > static_cast<double>(kLongestTookSeconds)) {
     return LineFault{
         cells[0]->column,
         fmt::format("takes {:.0f} s by its tokens: allowed is up to {}", took, kLongestTookText)};

@@ -151,7 +151,7 @@ Number parse_number(std::string_view text, bool named) {
       !std::all_of(after.begin(), after.end(), is_trace_digit)) {
     return {};
   }
-  const auto seconds = whole_number(before, kLongestTook / kSecond - 1);
+  const auto seconds = whole_number(before, kLongestTookSeconds - 1);
   if (!seconds) {
     return {LogLine::Took::decimal, 0, true};
   }

@@ -37,7 +37,8 @@ std::optional<std::int64_t> unix_second(const CivilTime& t) noexcept {
     return std::nullopt;
   }
   const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  return days * 86'400 + t.hour * 3600 + t.minute * 60 + t.second;
+  const int of_day = t.hour * 3600 + t.minute * 60 + t.second;
+  return days * 86'400 + of_day;
 }
 
 std::optional<std::int64_t> whole_number(std::string_view text, std::int64_t most) noexcept {

@@ -17,7 +17,8 @@ struct LineFault {
 };
 
 inline constexpr std::int64_t kSecond = 1'000'000'000;  // in nanoseconds
-inline constexpr std::int64_t kLongestTook = 30LL * 86'400 * kSecond;
+inline constexpr std::int64_t kLongestTookSeconds = 2'592'000;
+inline constexpr std::int64_t kLongestTook = kLongestTookSeconds * kSecond;
 inline constexpr const char* kLongestTookText = "30 days (2592000 s)";
 
 inline bool is_trace_digit(char c) noexcept {
