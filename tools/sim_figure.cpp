@@ -65,6 +65,10 @@ constexpr SimFigure kFigures[] = {
     {"in_time", Unit::share, Better::more, "of the attempts, useful", member<&Summary::in_time>},
     {"served", Unit::share, Better::more, "of the calls, with one useful attempt",
      member<&Summary::served>},
+    {"of_starts", Unit::share, Better::neither, "of all starts, whoever's",
+     member<&Summary::of_starts>},
+    {"in_flight", Unit::count, Better::neither, "let through and not ended, mean, in units of work",
+     member<&Summary::in_flight>},
     {"waste", Unit::share, Better::less, "of the work done, done for nobody",
      member<&Summary::waste>},
     {"p50", Unit::seconds, Better::less, "latency of the useful, median",
@@ -90,6 +94,10 @@ constexpr SimFigure kFigures[] = {
     {"wait_p99", Unit::seconds, Better::less, "the same, 99th percentile",
      time<kWait, &Times::p99>},
     {"wait_max", Unit::seconds, Better::less, "the same, longest", time<kWait, &Times::most>},
+    {"least_left", Unit::seconds, Better::more, "left until the deadline at a start, least",
+     member<&Summary::least_left>},
+    {"refusal", Unit::seconds, Better::less, "from the offer to a refusal, longest",
+     member<&Summary::refusal>},
 };
 
 // Function pointers need one function a reason; names need somewhere to stay.

@@ -40,8 +40,8 @@ std::optional<Ramp> ramp_of(const YamlValue& value) {
   constexpr std::string_view kTo = " to ";
   const auto split = text.find(kTo);
   if (split != std::string_view::npos) {
-    const auto from = parse_rate(text.substr(0, split));
-    const auto to = parse_rate(text.substr(split + kTo.size()));
+    const auto from = parse_sim_rate(text.substr(0, split));
+    const auto to = parse_sim_rate(text.substr(split + kTo.size()));
     if (from && to && *from <= kHighestSimRate && *to <= kHighestSimRate) {
       return Ramp{*from, *to};
     }
@@ -340,12 +340,12 @@ class ArrivalsMap {
   }
 
   sim::Arrivals trace(const YamlValue& value) {
-    static const std::vector<std::string_view> kFormats = {"auto", "nginx", "apache", "csv",
-                                                           "azure_llm"};
+    bring_work_ = true;  // unless it is read and says otherwise
     TraceOptions options;
     if (const YamlValue* const format = map_.find("format")) {
-      if (const auto chosen = word_of(*format, kFormats)) {
-        options.format = static_cast<TraceFormat>(*chosen);
+      options.format = parse_trace_format(format->text()).value_or(TraceFormat::automatic);
+      if (!parse_trace_format(format->text())) {
+        format->refuse(kTraceFormatForm);
       }
     }
     options.context_token_seconds = token_seconds("context_token");
@@ -367,15 +367,14 @@ class ArrivalsMap {
                                            const YamlValue& value) {
     require_regular_file(path);
     Trace trace = read_trace(path, options);
-    if (!trace.faults.empty()) {
-      const FileFault& first = trace.faults.front();
-      const std::uint64_t more = trace.faults.size() - 1 + trace.more_faults;
-      value.fault(on_one_line(
-          fmt::format("{}:{}:{}: {}{}", value.text(), first.place.line, first.place.column,
-                      first.text, more == 0 ? "" : fmt::format(" (and {} more faults)", more))));
-    }
-    if (trace.faults.empty() && trace.callers.empty()) {
-      value.fault("there are no callers in it");
+    if (!trace.refusal.empty()) {
+      std::string text = fmt::format("{}: {}", value.text(), trace.refusal);
+      if (!trace.faults.empty()) {
+        const FileFault& first = trace.faults.front();
+        text += fmt::format("; {}:{}: {}", first.place.line, first.place.column, first.text);
+      }
+      value.fault(on_one_line(std::move(text)));
+      return {};
     }
     bring_work_ = trace.without_time == 0;
     return std::move(trace.callers);

@@ -192,9 +192,18 @@ class ExpectationReader {
   }
 
   void read_selection() {
-    read_name("class", file_.classes, selection_.importance, index_of_class);
-    read_name("callers", file_.callers, selection_.population, index_of);
-    read_name("service", file_.services, selection_.service, index_of);
+    for (const std::size_t index : read_names("class", file_.classes, index_of_class)) {
+      selection_.classes.push_back(static_cast<std::uint8_t>(index));
+    }
+    for (const std::size_t index : read_names("callers", file_.callers, index_of)) {
+      selection_.populations.push_back(static_cast<std::uint16_t>(index));
+    }
+    if (const YamlValue* const service = map_.find("service")) {
+      if (const auto index = index_of(*service, file_.services)) {
+        selection_.service = static_cast<std::uint16_t>(*index);
+        add_whom({service->text()});
+      }
+    }
     selection_.span = file_.measured;
     const YamlValue* const from = map_.find("from");
     const YamlValue* const to = map_.find("to");
@@ -212,18 +221,27 @@ class ExpectationReader {
     }
   }
 
-  template <class Index>
-  void read_name(std::string_view key, const std::vector<std::string>& names,
-                 std::optional<Index>& field,
-                 std::optional<std::size_t> (*find)(const YamlValue&,
-                                                    const std::vector<std::string>&)) {
+  using Find = std::optional<std::size_t> (*)(const YamlValue&, const std::vector<std::string>&);
+
+  std::vector<std::size_t> read_names(std::string_view key, const std::vector<std::string>& names,
+                                      Find find) {
+    std::vector<std::size_t> found;
+    std::vector<std::string> texts;
     const YamlValue* const value = map_.find(key);
-    if (value == nullptr) {
-      return;
+    for (const YamlValue& item : value == nullptr ? std::vector<YamlValue>() : value->items()) {
+      if (const auto index = find(item, names)) {
+        found.push_back(*index);
+        texts.push_back(item.text());
+      }
     }
-    if (const auto index = find(*value, names)) {
-      field = static_cast<Index>(*index);
-      of_whom_ += (of_whom_.empty() ? " of " : " at ") + value->text();
+    add_whom(texts);
+    return found;
+  }
+
+  void add_whom(const std::vector<std::string>& names) {
+    if (!names.empty()) {
+      of_whom_ +=
+          fmt::format("{}{}", of_whom_.empty() ? " of " : " at ", fmt::join(names, " and "));
     }
   }
 

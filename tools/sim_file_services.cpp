@@ -11,7 +11,7 @@ using Contention = sim::Contention;
 using Workers = sim::Steps<std::uint32_t>;
 
 constexpr std::uint32_t kMostWorkers = 1'000'000;
-constexpr std::uint32_t kMostInstances = 1000;
+constexpr std::uint32_t kMostInstances = 10'000;
 constexpr double kHighestSpeed = 1000;
 constexpr Duration kShortest = Duration::micros(1);
 

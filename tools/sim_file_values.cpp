@@ -127,7 +127,7 @@ class DistributionMap {
 
 }  // namespace
 
-std::optional<double> parse_rate(std::string_view text) {
+std::optional<double> parse_sim_rate(std::string_view text) {
   const auto slash = text.find('/');
   if (slash == std::string_view::npos || text.size() != slash + 2) {
     return std::nullopt;
@@ -178,7 +178,7 @@ std::optional<double> share_of(const YamlValue& value, double low, double high) 
 }
 
 std::optional<double> rate_of(const YamlValue& value) {
-  const auto rate = parse_rate(value.text());
+  const auto rate = parse_sim_rate(value.text());
   return or_refuse(value, rate && *rate <= kHighestSimRate ? rate : std::nullopt,
                    "a rate up to 1000000/s, as in 120/s, 30/m or 5/h");
 }

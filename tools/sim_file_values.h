@@ -40,7 +40,7 @@ std::optional<sim::Distribution> distribution_of(const YamlValue& value);
 void read_work(YamlMap& map, std::optional<sim::Distribution>& work);
 
 // RATE as a number a second, and PERCENT% as a share of 1.
-std::optional<double> parse_rate(std::string_view text);
+std::optional<double> parse_sim_rate(std::string_view text);
 std::optional<double> parse_share(std::string_view text);
 
 // Gives `field` what `of(value, limits...)` reads from the key, if it is there and allowed.

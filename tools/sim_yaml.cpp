@@ -43,6 +43,16 @@ bool is_walkable(const YAML::Node& node) {
 YamlValue::YamlValue(YAML::Node node, std::string path, FilePlace place, FileFaults& faults)
     : node_(std::move(node)), path_(std::move(path)), place_(place), faults_(&faults) {}
 
+YamlValue& YamlValue::operator=(const YamlValue& other) {
+  if (this != &other) {
+    node_.reset(other.node_);
+    path_ = other.path_;
+    place_ = other.place_;
+    faults_ = other.faults_;
+  }
+  return *this;
+}
+
 const std::string& YamlValue::text() const {
   static const std::string kNone;
   return is_single() ? node_.Scalar() : kNone;

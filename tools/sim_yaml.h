@@ -19,6 +19,10 @@ using FileFaults = std::vector<FileFault>;
 class YamlValue {
  public:
   YamlValue(YAML::Node node, std::string path, FilePlace place, FileFaults& faults);
+  YamlValue(const YamlValue&) = default;
+  // To assign to a YAML::Node changes what it stands for, in the document and so everywhere.
+  YamlValue& operator=(const YamlValue& other);
+  ~YamlValue() = default;
 
   [[nodiscard]] bool is_single() const { return node_.IsScalar(); }
   [[nodiscard]] bool is_list() const { return node_.IsSequence(); }

@@ -1,36 +1,14 @@
 // A configuration file, as `loadline check` and `loadline run` read it: whatever it holds, the
 // answer is a configuration or faults, each on one line and at a place of the file.
-#include <algorithm>
 #include <string>
 
 #include "config_file.h"
+#include "faults.h"
 #include "fuzz.h"
 #include "nginx_conf.h"
 
 namespace loadline::tools {
 namespace {
-
-void check_faults(const std::string& text, const std::vector<FileFault>& faults) {
-  const auto lines =
-      1 + std::count(text.begin(), text.end(), '\n') + std::count(text.begin(), text.end(), '\r');
-  for (const FileFault& fault : faults) {
-    FUZZ_EXPECT(fault.place.line >= 1 && fault.place.line <= lines + 1);
-    FUZZ_EXPECT(fault.place.column >= 1);
-    // The YAML library counts bytes of UTF-8, of which it makes three from one that is none, and a
-    // little past an end that it did not expect.
-    FUZZ_EXPECT(static_cast<std::size_t>(fault.place.column) <= 3 * text.size() + 4);
-    FUZZ_EXPECT(!fault.text.empty());
-    FUZZ_EXPECT(std::none_of(fault.text.begin(), fault.text.end(), [](char c) {
-      return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    }));
-  }
-  FUZZ_EXPECT(
-      std::is_sorted(faults.begin(), faults.end(),
-                     [](const FileFault& a, const FileFault& b) { return a.place < b.place; }));
-  const std::string described = describe_faults("F", faults);
-  FUZZ_EXPECT(static_cast<std::size_t>(std::count(described.begin(), described.end(), '\n')) ==
-              faults.size());
-}
 
 // Each brace outside of quotes closes one, and at the end all are closed.
 void check_nginx_conf(const std::string& conf) {

@@ -158,27 +158,25 @@ plant(repair_forgets_the_heavy death_while_granting_a_heavy_one src/gate/recover
 
 # Grants that nobody comes for.
 plant(taking_back_keeps_the_units taken_back src/gate/settle.h
-      [[    withdraw(index);
-    detail::add_alone(guarded().taken_back, 1U);]]
-      [[    detail::add_alone(guarded().taken_back, 1U);]])
+      [[  withdraw(index);
+  detail::add_alone(guarded().taken_back, 1U);]]
+      [[  detail::add_alone(guarded().taken_back, 1U);]])
 plant(taking_back_tells_last death_while_taking_back src/gate/settle.h
-      [[    detail::TicketState granted = detail::TicketState::granted;
-    if (!ticket.state.compare_exchange_strong(granted, detail::TicketState::refused,
-                                              std::memory_order_acq_rel,
-                                              std::memory_order_relaxed)) {
-      return;  // its owner has come for it after all
-    }
-    withdraw(index);]]
-      [[    withdraw(index);
-    ticket.state.store(detail::TicketState::refused, std::memory_order_release);]])
+      [[  detail::TicketState granted = detail::TicketState::granted;
+  if (!ticket.state.compare_exchange_strong(granted, detail::TicketState::refused,
+                                            std::memory_order_acq_rel, std::memory_order_relaxed)) {
+    return;  // its owner has come for it after all
+  }
+  withdraw(index);]]
+      [[  withdraw(index);
+  ticket.state.store(detail::TicketState::refused, std::memory_order_release);]])
 plant(taken_back_without_compare taken_back src/gate/settle.h
-      [[    detail::TicketState granted = detail::TicketState::granted;
-    if (!ticket.state.compare_exchange_strong(granted, detail::TicketState::refused,
-                                              std::memory_order_acq_rel,
-                                              std::memory_order_relaxed)) {
-      return;  // its owner has come for it after all
-    }]]
-      [[    ticket.state.store(detail::TicketState::refused, std::memory_order_release);]])
+      [[  detail::TicketState granted = detail::TicketState::granted;
+  if (!ticket.state.compare_exchange_strong(granted, detail::TicketState::refused,
+                                            std::memory_order_acq_rel, std::memory_order_relaxed)) {
+    return;  // its owner has come for it after all
+  }]]
+      [[  ticket.state.store(detail::TicketState::refused, std::memory_order_release);]])
 plant(taken_without_compare taken_back src/gate/settle.h
       [[  const bool taken = ticket.state.compare_exchange_strong(
       granted, detail::TicketState::taken, std::memory_order_acq_rel, std::memory_order_relaxed);]]
