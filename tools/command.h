@@ -27,6 +27,7 @@ void add_set(CLI::App& app, Action& chosen);
 void add_serve(CLI::App& app, Action& chosen);
 void add_load(CLI::App& app, Action& chosen);
 void add_burst(CLI::App& app, Action& chosen);
+void add_sim(CLI::App& app, Action& chosen);
 void add_demo(CLI::App& app, Action& chosen);
 
 }  // namespace loadline::tools

@@ -13,7 +13,7 @@
 #include "command.h"
 #include "demo_report.h"
 #include "demo_stage.h"
-#include "json_file.h"
+#include "result_file.h"
 #include "stop_on_signal.h"
 
 namespace loadline::tools {
@@ -154,7 +154,7 @@ void explain(const DemoReport& report) {
       report.workers, report.service_ms, report.capacity, report.limit, demo_table(report));
 }
 
-int measure_and_tell(JsonFile& json_file, const std::stop_token& stop) {
+int measure_and_tell(ResultFile& json_file, const std::stop_token& stop) {
   const DemoReport report = measure({}, stop);
   explain(report);
   json_file.write(demo_json(report).dump(2));
@@ -173,7 +173,7 @@ int demo(const DemoOptions& options) {
     fmt::print(stderr, "loadline: {}\n", few);
     return kFailed;
   }
-  JsonFile json_file(options.json_file);
+  ResultFile json_file(options.json_file);
   const StopOnSignal signals;
   try {
     return measure_and_tell(json_file, signals.token());

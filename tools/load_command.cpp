@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
-#include "json_file.h"
+#include "result_file.h"
 #include "load.h"
 #include "load_report.h"
 #include "load_text.h"
@@ -35,7 +35,7 @@ void print_progress(const LoadProgress& progress) {
 }
 
 int run(const LoadCommand& command) {
-  JsonFile json_file(command.json_file);
+  ResultFile json_file(command.json_file);
   const StopOnSignal signals;  // ends the run early, with a report on what there is
   const auto progress = isatty(STDERR_FILENO) != 0 ? ProgressCallback{print_progress} : nullptr;
   const auto report = run_load(command.load, progress, signals.token());

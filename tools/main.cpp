@@ -29,6 +29,7 @@ int read_and_run(int argc, char** argv) {
   loadline::tools::add_serve(app, chosen);
   loadline::tools::add_load(app, chosen);
   loadline::tools::add_burst(app, chosen);
+  loadline::tools::add_sim(app, chosen);
   loadline::tools::add_demo(app, chosen);
 
   try {

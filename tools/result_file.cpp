@@ -1,4 +1,4 @@
-#include "json_file.h"
+#include "result_file.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 }  // namespace
 
-JsonFile::JsonFile(const std::string& path) : path_(path) {
+ResultFile::ResultFile(const std::string& path) : path_(path) {
   if (path.empty()) {
     return;
   }
@@ -25,7 +25,7 @@ JsonFile::JsonFile(const std::string& path) : path_(path) {
   }
 }
 
-void JsonFile::write(std::string_view text) {
+void ResultFile::write(std::string_view text) {
   if (path_.empty()) {
     return;
   }

@@ -9,10 +9,10 @@ namespace loadline::tools {
 
 // Opened before the work, so that a path that cannot be written is said at once and not after it.
 // An empty path: no file, and nothing is written.
-class JsonFile {
+class ResultFile {
  public:
   // Throws std::runtime_error when it cannot be opened; what was in it is gone.
-  explicit JsonFile(const std::string& path);
+  explicit ResultFile(const std::string& path);
 
   // Throws std::runtime_error when it does not all get there.
   void write(std::string_view text);

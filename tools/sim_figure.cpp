@@ -85,6 +85,8 @@ constexpr SimFigure kFigures[] = {
      time<kAnswered, &Times::p95>},
     {"answered_p99", Unit::seconds, Better::less, "the same, 99th percentile",
      time<kAnswered, &Times::p99>},
+    {"answered_max", Unit::seconds, Better::less, "the same, longest",
+     time<kAnswered, &Times::most>},
     {"answered_mean", Unit::seconds, Better::less, "the same, mean", time<kAnswered, &Times::mean>},
     {"wait_mean", Unit::seconds, Better::less, "from the offer to the start, mean",
      time<kWait, &Times::mean>},

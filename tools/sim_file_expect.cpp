@@ -140,38 +140,32 @@ class ExpectationReader {
     read_selection();
     for (const SimFigure& figure : sim_figures()) {
       if (const YamlValue* const value = map_.find(figure.name)) {
-        figure_ = figure_ == nullptr ? &figure : figure_;
-        value_ = value_ == nullptr ? value : value_;
-        ++figures_;
+        read_figure(figure, *value);
       }
     }
-    const bool all_known = map_.refuse_others();
-    if (figures_ != 1) {
-      if (all_known && map_.whole().is_map()) {
-        refuse_number_of_figures();
-      }
-      return;
-    }
-    for (const auto& [bound, text] : BoundsReader(*figure_, file_).read(*value_)) {
-      for (const std::string& policy : policies_) {
-        file_.expectations.push_back({map_.place_of_key(figure_->name), policy,
-                                      std::string(figure_->name), selection_, bound,
-                                      fmt::format("{}{} {}", figure_->name, of_whom_, text)});
-      }
+    if (map_.refuse_others() && !any_ && map_.whole().is_map()) {
+      refuse_nothing();
     }
   }
 
  private:
-  void refuse_number_of_figures() {
-    if (figures_ > 1) {
-      map_.whole().fault("several figures: allowed is one");
-      return;
+  void read_figure(const SimFigure& figure, const YamlValue& value) {
+    any_ = true;
+    for (const auto& [bound, text] : BoundsReader(figure, file_).read(value)) {
+      for (const std::string& policy : policies_) {
+        file_.expectations.push_back({map_.place_of_key(figure.name), policy,
+                                      std::string(figure.name), selection_, bound,
+                                      fmt::format("{}{} {}", figure.name, of_whom_, text)});
+      }
     }
+  }
+
+  void refuse_nothing() {
     std::vector<std::string_view> names;
     for (const SimFigure& figure : sim_figures()) {
       names.push_back(figure.name);
     }
-    map_.whole().fault(fmt::format("no figure: allowed is one of {}", fmt::join(names, ", ")));
+    map_.whole().fault(fmt::format("no figure: allowed are {}", fmt::join(names, ", ")));
   }
 
   void read_policies() {
@@ -250,9 +244,7 @@ class ExpectationReader {
   std::vector<std::string> policies_;
   sim::Selection selection_;
   std::string of_whom_;
-  const SimFigure* figure_ = nullptr;
-  const YamlValue* value_ = nullptr;
-  int figures_ = 0;
+  bool any_ = false;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -90,6 +91,17 @@ std::string run_name(const std::string& policy, std::uint64_t seed) {
   return policy + ", seed " + std::to_string(seed);
 }
 
+// Of which there are callers, most important first.
+std::vector<std::uint8_t> classes_in_use(const SimFile& file) {
+  std::set<std::uint8_t> found;
+  for (const SimPolicy& policy : file.policies) {
+    for (const sim::Population& callers : policy.scenario.populations) {
+      found.insert(callers.importance);
+    }
+  }
+  return {found.begin(), found.end()};
+}
+
 // The parts that a table shows: all, and kinds of callers, classes and services where there are
 // several.
 std::vector<std::pair<SimPart, sim::Selection>> parts_of(const SimFile& file) {
@@ -104,9 +116,10 @@ std::vector<std::pair<SimPart, sim::Selection>> parts_of(const SimFile& file) {
     add(SimPart::Kind::callers, file.callers[i],
         [i](sim::Selection& s) { s.populations = {static_cast<std::uint16_t>(i)}; });
   }
-  for (std::size_t i = 0; i < file.classes.size() && file.classes.size() > 1; ++i) {
+  const std::vector<std::uint8_t> classes = classes_in_use(file);
+  for (const std::uint8_t i : classes.size() > 1 ? classes : std::vector<std::uint8_t>()) {
     add(SimPart::Kind::of_class, file.classes[i],
-        [i](sim::Selection& s) { s.classes = {static_cast<std::uint8_t>(i)}; });
+        [i](sim::Selection& s) { s.classes = {i}; });
   }
   for (std::size_t i = 0; i < file.services.size() && file.services.size() > 1; ++i) {
     add(SimPart::Kind::service, file.services[i],

@@ -1,4 +1,4 @@
-#include "json_file.h"
+#include "result_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,27 +16,27 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-TEST(JsonFile, APathThatCannotBeWrittenIsSaidBeforeTheWork) {
-  EXPECT_THAT([] { JsonFile("/nonexistent/x.json"); },
+TEST(ResultFile, APathThatCannotBeWrittenIsSaidBeforeTheWork) {
+  EXPECT_THAT([] { ResultFile("/nonexistent/x.json"); },
               ThrowsMessage<std::runtime_error>(
                   HasSubstr("cannot write /nonexistent/x.json: No such file or directory")));
-  EXPECT_THAT([] { JsonFile("/tmp"); },
+  EXPECT_THAT([] { ResultFile("/tmp"); },
               ThrowsMessage<std::runtime_error>(HasSubstr("cannot write /tmp: Is a directory")));
 }
 
-TEST(JsonFile, AFullDiskIsSaidAfterIt) {
-  JsonFile file("/dev/full");
+TEST(ResultFile, AFullDiskIsSaidAfterIt) {
+  ResultFile file("/dev/full");
   EXPECT_THAT([&] { file.write("{}"); }, ThrowsMessage<std::runtime_error>(HasSubstr(
                                              "cannot write /dev/full: No space left on device")));
 }
 
-TEST(JsonFile, HoldsWhatWasWritten) {
+TEST(ResultFile, HoldsWhatWasWritten) {
   const std::string path = testing::TempDir() + "json_file_test_" + std::to_string(getpid());
-  JsonFile(path).write("{}");
+  ResultFile(path).write("{}");
   std::ifstream file(path);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "{}\n");
   std::remove(path.c_str());
-  JsonFile("").write("{}");
+  ResultFile("").write("{}");
 }
 
 }  // namespace
