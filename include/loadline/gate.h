@@ -204,7 +204,7 @@ class BasicGate {
   [[nodiscard]] bool may_try_at_once(const Request& request) const noexcept;
   bool try_admit(Slot& mine, std::uint32_t importance, std::uint32_t cost) noexcept;
   bool replace_word(Slot& mine, Word seen, Word next, std::uint32_t held_change) noexcept;
-  void give_back(Slot& mine, std::uint32_t cost, Word& before) noexcept;
+  Word give_back(Slot& mine, std::uint32_t cost) noexcept;
   void record_service(Slot& mine, Duration service) noexcept;
   Offer admitted(Slot& mine, std::uint32_t importance, std::uint32_t cost, Instant now) noexcept;
 
@@ -385,14 +385,22 @@ class BasicGate {
   bool free_taken(Slot& owner) noexcept;
   void hand_over(std::uint32_t index, detail::TicketState state, Signals& signals) noexcept;
   void refuse(std::uint32_t index, Reason reason, Instant now, Signals& signals) noexcept;
-  bool grant(std::uint32_t index, Instant now, Signals& signals) noexcept;
+  // What a release has brought into the section: units that it still holds, and that are as good as
+  // free there. None once they have been handed on.
+  struct Returned {
+    Slot* holder = nullptr;
+    std::uint32_t cost = 0;
+  };
+  void note_handed_on(Returned& returned) noexcept;
+  bool grant(std::uint32_t index, Instant now, Signals& signals, Returned& returned) noexcept;
   void withdraw(std::uint32_t index) noexcept;
   void drop(std::uint32_t index) noexcept;
   void take_from_word(std::uint32_t units) noexcept;
-  [[nodiscard]] bool nothing_to_dispatch() const noexcept;
+  [[nodiscard]] bool nothing_to_dispatch(const Returned& returned) const noexcept;
   bool dispatch(Instant now, Signals& signals) noexcept;
-  bool dispatch_one(Instant now, Signals& signals) noexcept;
-  bool decide(std::uint32_t index, Instant now, Signals& signals) noexcept;
+  bool dispatch(Instant now, Signals& signals, Returned& returned) noexcept;
+  bool dispatch_one(Instant now, Signals& signals, Returned& returned) noexcept;
+  bool decide(std::uint32_t index, Instant now, Signals& signals, Returned& returned) noexcept;
 
   // Settling (src/gate/settle.h).
   [[nodiscard]] bool owns(Participant who, Ticket ticket) noexcept;
@@ -402,6 +410,7 @@ class BasicGate {
   bool take_alone(Participant who, std::uint64_t ready, Settled& settled) noexcept;
   void take(Participant who, std::uint32_t index, Settled& settled) noexcept;
   std::size_t take_ready(Participant who, std::span<Settled> out) noexcept;
+  Signals hand_on(Slot& mine, std::uint32_t cost, Instant now) noexcept;
   Signals dispatch_all(Instant now) noexcept;
   [[nodiscard]] std::uint32_t tickets_in_use() noexcept;
   Signals expire(Instant now) noexcept;

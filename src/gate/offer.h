@@ -274,6 +274,31 @@ template <class Sync>
   return {Verdict::reject, reason, is_deadline(reason) ? std::uint16_t{0} : book_return(mine, now)};
 }
 
+// Ends what was admitted while somebody waits: its units go to who is next in the exchange that
+// starts it, which saves the one that would give them back first. If the mutex is not to be had at
+// once they go back into the word, so that nobody keeps what it no longer uses.
+template <class Sync>
+Signals BasicGate<Sync>::hand_on(Slot& mine, std::uint32_t cost, Instant now) noexcept {
+  Signals signals;
+  Returned returned{&mine, cost};
+  bool more = true;
+  {
+    Section section(*this, now, Section::Patience::none);
+    if (section.held()) {
+      more = dispatch(section.now(), signals, returned);
+    }
+    // What nobody took goes back before somebody else can look who may start: who would have, with
+    // these units free, has started.
+    if (returned.cost != 0) {
+      give_back(mine, returned.cost);
+    }
+  }
+  if (more) {
+    signals |= dispatch_all(now);
+  }
+  return signals;
+}
+
 // Lets start who can, after a slot came free or the rules changed. If the mutex cannot be had, the
 // next tick does it.
 template <class Sync>

@@ -301,10 +301,24 @@ void BasicGate<Sync>::refuse(std::uint32_t index, Reason reason, Instant now,
   hand_over(index, detail::TicketState::refused, signals);
 }
 
-// Starts one who waits, if there is room: its cost goes into the word as it leaves the queue, in
-// one exchange. False if there is no room.
+// What was brought is somebody else's now. The holder's bracket need not be open meanwhile: audits
+// are made with the mutex held, so one in between comes after the holder's death, and finds its
+// account as it was and a ticket that still waits.
 template <class Sync>
-inline bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals) noexcept {
+[[gnu::always_inline]] inline void BasicGate<Sync>::note_handed_on(Returned& returned) noexcept {
+  if (returned.cost != 0) {
+    const detail::Bracket bracket{returned.holder->bracket.load(std::memory_order_relaxed)};
+    returned.holder->bracket.store(bracket.opened().closed(0U - returned.cost).bits,
+                                   std::memory_order_release);
+    returned.cost = 0;
+  }
+}
+
+// Starts one who waits, if there is room: its cost goes into the word as it leaves the queue, in
+// one exchange, and what was brought for it goes out in the same. False if there is no room.
+template <class Sync>
+inline bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals,
+                                   Returned& returned) noexcept {
   TicketAt& ticket = tickets_[index];
   const bool always = admits_all();
   const std::uint32_t count = guarded().waiting - 1;
@@ -314,12 +328,15 @@ inline bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& si
   Word word = load_word();
   Word next;
   do {
-    if (!always && std::uint64_t{word.in_flight()} + cost > most) {
+    if (!always && std::uint64_t{word.in_flight()} + cost > std::uint64_t{most} + returned.cost) {
       return false;
     }
-    next = word.with_in_flight_added(cost).with_waiting(count, mask);
+    next = word.with_in_flight_added(cost)
+               .with_in_flight_removed(returned.cost)
+               .with_waiting(count, mask);
   } while (!head_->word.compare_exchange_weak(word.bits, next.bits, std::memory_order_acq_rel,
                                               std::memory_order_acquire));
+  note_handed_on(returned);
   ticket.cost = cost;
   advance_round(index);
   leave_queue(index);
@@ -395,7 +412,8 @@ void BasicGate<Sync>::drop(std::uint32_t index) noexcept {
 
 // Decides about one who waits. False if it has to go on waiting.
 template <class Sync>
-inline bool BasicGate<Sync>::decide(std::uint32_t index, Instant now, Signals& signals) noexcept {
+inline bool BasicGate<Sync>::decide(std::uint32_t index, Instant now, Signals& signals,
+                                    Returned& returned) noexcept {
   if (!sound(index, Expected::waiting)) {
     repair();
     return false;
@@ -409,15 +427,16 @@ inline bool BasicGate<Sync>::decide(std::uint32_t index, Instant now, Signals& s
     refuse(index, tickets_[index].late_reason, now, signals);
     return true;
   }
-  return grant(index, now, signals);
+  return grant(index, now, signals, returned);
 }
 
 // Decides about one: first of a class that is owed a start, then of the most important class. One
 // that has to wait for room is passed by nobody of its class or below.
 template <class Sync>
-inline bool BasicGate<Sync>::dispatch_one(Instant now, Signals& signals) noexcept {
+inline bool BasicGate<Sync>::dispatch_one(Instant now, Signals& signals,
+                                          Returned& returned) noexcept {
   const std::uint32_t owed = class_owed_a_start();
-  if (owed < kMaxClasses && decide(next_of(owed, heavy_eligible(owed)), now, signals)) {
+  if (owed < kMaxClasses && decide(next_of(owed, heavy_eligible(owed)), now, signals, returned)) {
     return true;
   }
   const std::uint32_t heavies = mask_of_heavies();
@@ -426,20 +445,28 @@ inline bool BasicGate<Sync>::dispatch_one(Instant now, Signals& signals) noexcep
     return false;
   }
   const auto first = static_cast<std::uint32_t>(std::countr_zero(classes));
-  return decide(next_of(first, (heavies >> first & 1) != 0), now, signals);
+  return decide(next_of(first, (heavies >> first & 1) != 0), now, signals, returned);
 }
 
 // Can nobody start, whoever is asked?
 template <class Sync>
-bool BasicGate<Sync>::nothing_to_dispatch() const noexcept {
-  return guarded().waiting == 0 || (load_word().in_flight() >= limit() && !admits_all());
+bool BasicGate<Sync>::nothing_to_dispatch(const Returned& returned) const noexcept {
+  return guarded().waiting == 0 ||
+         (load_word().in_flight() >= std::uint64_t{limit()} + returned.cost && !admits_all());
 }
 
-// Starts those who fit. True if the section's bound cut it short.
 template <class Sync>
 inline bool BasicGate<Sync>::dispatch(Instant now, Signals& signals) noexcept {
+  Returned none;
+  return dispatch(now, signals, none);
+}
+
+// Starts those who fit. True if the section's bound cut it short. What was brought and nobody took
+// is the caller's to give back.
+template <class Sync>
+inline bool BasicGate<Sync>::dispatch(Instant now, Signals& signals, Returned& returned) noexcept {
   for (std::uint32_t decided = 0; decided < kTicketsPerSection; ++decided) {
-    if (nothing_to_dispatch() || !dispatch_one(now, signals)) {
+    if (nothing_to_dispatch(returned) || !dispatch_one(now, signals, returned)) {
       // A share of the heavy that came free makes them eligible, though there was no room for them.
       if (occupied_queues() >> kMaxClasses != 0 && load_word().mask() != mask_of_queues()) {
         publish_waiting();

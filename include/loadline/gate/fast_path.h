@@ -137,13 +137,14 @@ template <class Sync>
 }
 
 template <class Sync>
-[[gnu::always_inline]] inline void BasicGate<Sync>::give_back(Slot& mine, std::uint32_t cost,
-                                                              Word& before) noexcept {
+[[gnu::always_inline]] inline Word BasicGate<Sync>::give_back(Slot& mine,
+                                                              std::uint32_t cost) noexcept {
   const detail::Bracket opened =
       detail::Bracket{mine.bracket.load(std::memory_order_relaxed)}.opened();
   mine.bracket.store(opened.bits, std::memory_order_relaxed);
-  before.bits = head_->word.fetch_sub(Word::kOneInFlight * cost, std::memory_order_acq_rel);
+  const Word before{head_->word.fetch_sub(Word::kOneInFlight * cost, std::memory_order_acq_rel)};
   mine.bracket.store(opened.closed(0U - cost).bits, std::memory_order_release);
+  return before;
 }
 
 template <class Sync>
@@ -179,8 +180,11 @@ template <class Sync>
   if (permit.cost_ == 0) {
     return {};  // observed or exempt: it never was in the word
   }
-  Word before;
-  give_back(mine, permit.cost_, before);
+  // A hint: who comes to wait after this is seen in the word.
+  if (guarded().occupied.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    return hand_on(mine, permit.cost_, now);
+  }
+  const Word before = give_back(mine, permit.cost_);
   return before.waiting() == 0 ? Signals{} : dispatch_all(now);
 }
 

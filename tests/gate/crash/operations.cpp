@@ -60,6 +60,28 @@ void heavy_head(Stage& s) {
   s.wait(s.survivor(), of(kCritical));
 }
 
+// What the victim holds is enough for two.
+void one_for_two(Stage& s) {
+  sit(s);
+  s.start(s.victim(), of(kCritical, 2));
+  s.start(s.survivor(), of(kCritical));
+  s.wait(s.survivor(), of(kCritical));
+  s.wait(s.survivor(), of(kSheddable));
+  s.wait(s.victim(), of(kCritical));
+}
+
+// Who is next has waited too long, who comes after has not.
+void wait_beside_the_late(Stage& s) {
+  sit(s);
+  s.start(s.victim(), of(kCritical));
+  s.start(s.survivor(), of(kCritical));
+  s.start(s.survivor(), of(kCritical));
+  s.wait(s.survivor(), of(kCriticalPlus));
+  s.pass(kWaitBudget - Duration::seconds(1));
+  s.wait(s.survivor(), of(kCritical));
+  s.pass(Duration::seconds(2));
+}
+
 // The victim has a grant and a refusal to collect, and one more waits; others wait behind.
 void decided(Stage& s) {
   sit(s);
@@ -248,6 +270,8 @@ constexpr Operation kOperations[] = {
      [](Stage& s) { s.release(s.victim()); }},
     {"ReleaseToOthers", let_others_wait, release_both},
     {"ReleaseToAll", let_all_wait, release_both},
+    {"ReleaseOfOneForTwo", one_for_two, [](Stage& s) { s.release(s.victim()); }},
+    {"ReleaseToOneWhoIsLate", wait_beside_the_late, [](Stage& s) { s.release(s.victim()); }},
     {"CancelOfAHeavyHead", heavy_head, cancel_first},
     {"CancelOfAGrant", decided, cancel_first},
     {"SettleOfDecided", decided, settle_all},

@@ -65,9 +65,10 @@ struct Book {
   bool tick_needed = false;  // a lock timed out or somebody died: wait for the next tick
   bool drains = false;       // and whoever comes now must hear so
 
-  // The last exchange that let one who waits start, and whether the order has changed since its
-  // section began.
+  // The last exchange after which fewer wait, and whether the order has changed since its section
+  // began.
   std::uint64_t word_before_grant = 0;
+  std::uint64_t word_after_grant = 0;
   bool order_moved = false;
 
   // What the guarantees owe, in thousandths of a start, and the tenants, in rounds: as it follows

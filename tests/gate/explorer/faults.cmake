@@ -6,7 +6,7 @@ include(plant.cmake)
 plant(release_wakes_nobody three include/loadline/gate/fast_path.h
       [[return before.waiting() == 0 ? Signals{} : dispatch_all(now);]] [[return Signals{};]])
 plant(nobody_is_dispatched three src/gate/queue.h
-      [[if (nothing_to_dispatch() || !dispatch_one(now, signals)) {]]
+      [[if (nothing_to_dispatch(returned) || !dispatch_one(now, signals, returned)) {]]
       [[if (guarded().waiting <= kMaxQueue) {]])
 plant(raise_without_dispatch raise src/gate/lifecycle.h
       [[    take_up(changed);
@@ -63,12 +63,58 @@ plant(arrival_passes_waiters high_waits include/loadline/gate/fast_path.h
         std::uint64_t]]
       [[if (std::uint64_t]])
 plant(grant_without_room heavy_waits_for_room src/gate/queue.h
-      [[if (!always && std::uint64_t{word.in_flight()} + cost > most) {]]
+      [[if (!always && std::uint64_t{word.in_flight()} + cost > std::uint64_t{most} + returned.cost) {]]
       [[if (!always && most == 0) {]])
 plant(limit_without_epoch lower src/gate/rules.h [[word.with_next_epoch().bits]] [[word.bits]])
 plant(newest_granted_first three src/gate/order.h
       [[  const bool newest = newest_first(importance);]]
       [[  const bool newest = !newest_first(importance);]])
+
+# Units that are handed on to who waits, instead of given back.
+plant(handed_on_and_given_back three src/gate/offer.h
+      [[    if (returned.cost != 0) {
+      give_back(mine, returned.cost);
+    }]]
+      [[    give_back(mine, cost);]])
+plant(handed_on_and_kept three src/gate/queue.h
+      [[bracket.opened().closed(0U - returned.cost)]] [[bracket.opened().closed(0)]])
+plant(handed_on_and_left_open three src/gate/queue.h
+      [[bracket.opened().closed(0U - returned.cost)]] [[bracket.closed(0U - returned.cost)]])
+plant(handed_on_twice two_units_for_two src/gate/queue.h
+      [[    returned.cost = 0;
+  }
+}]]
+      [[  }
+}]])
+plant(kept_if_nobody_takes_it lower_and_hand_on src/gate/offer.h
+      [[      give_back(mine, returned.cost);]] [[]])
+plant(handed_on_above_a_lowered_limit lower_and_hand_on src/gate/queue.h
+      [[if (!always && std::uint64_t{word.in_flight()} + cost > std::uint64_t{most} + returned.cost) {]]
+      [[if (!always && returned.cost < cost && std::uint64_t{word.in_flight()} + cost > most) {]]
+      src/gate/queue.h
+      [[(load_word().in_flight() >= std::uint64_t{limit()} + returned.cost && !admits_all());]]
+      [[(returned.cost == 0 && load_word().in_flight() >= limit() && !admits_all());]])
+plant(handed_on_above_a_class hand_on_beside_a_lower_class src/gate/queue.h
+      [[if (!always && std::uint64_t{word.in_flight()} + cost > std::uint64_t{most} + returned.cost) {]]
+      [[if (!always && returned.cost < cost && std::uint64_t{word.in_flight()} + cost > most) {]])
+plant(handed_on_to_a_heavier_one one_unit_for_a_heavy_one src/gate/queue.h
+      [[if (!always && std::uint64_t{word.in_flight()} + cost > std::uint64_t{most} + returned.cost) {]]
+      [[if (!always && returned.cost == 0 && std::uint64_t{word.in_flight()} + cost > most) {]])
+plant(what_was_brought_is_not_free three src/gate/queue.h
+      [[(load_word().in_flight() >= std::uint64_t{limit()} + returned.cost && !admits_all());]]
+      [[(load_word().in_flight() >= limit() && !admits_all());]])
+plant(given_back_and_nobody_is_woken three src/gate/offer.h
+      [[  Returned returned{&mine, cost};
+  bool more = true;]]
+      [[  Returned returned{&mine, cost};
+  bool more = false;]])
+plant(given_back_after_the_section busy_hand_on src/gate/offer.h
+      [[      more = dispatch(section.now(), signals, returned);
+    }]]
+      [[      more = dispatch(section.now(), signals, returned);
+    }
+  }
+  {]])
 
 # A ticket is taken for another.
 plant(cancel_of_anothers_ticket ticket_used_again src/gate/settle.h
@@ -128,10 +174,10 @@ plant(guarantee_is_ignored guarantee src/gate/queue.h
 plant(start_is_not_charged guarantee_used_up src/gate/order.h
       [[credit - kOneStart * units]] [[credit]])
 plant(owed_class_blocks_the_rest owed_class_without_room src/gate/queue.h
-      [[if (owed < kMaxClasses && decide(next_of(owed, heavy_eligible(owed)), now, signals)) {
+      [[if (owed < kMaxClasses && decide(next_of(owed, heavy_eligible(owed)), now, signals, returned)) {
     return true;]]
       [[if (owed < kMaxClasses) {
-    return decide(next_of(owed, heavy_eligible(owed)), now, signals);]])
+    return decide(next_of(owed, heavy_eligible(owed)), now, signals, returned);]])
 plant(displacement_takes_a_kept_place places_kept src/gate/order.h
       [[> places_kept(c)) {]] [[> 0) {]])
 

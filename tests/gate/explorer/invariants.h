@@ -28,7 +28,10 @@ class Invariants {
   }
 
   // A section ends.
-  void section_over() { book_.order_moved = false; }
+  void section_over() {
+    book_.order_moved = false;
+    book_.word_before_grant = book_.word_after_grant = 0;
+  }
 
   // In every state.
   void check() {
@@ -101,8 +104,13 @@ class Invariants {
   // ---- In an exchange -------------------------------------------------------------------------
 
   // In the very exchange that admits. An audit raises in_flight as well: it changes nothing else,
-  // and its own bracket is closed.
+  // and its own bracket is closed. Where units are handed on it does not rise: such an exchange is
+  // known for a grant once the ticket's state says so.
   void check_admission(Word before, Word after) {
+    if (after.waiting() < before.waiting()) {
+      book_.word_before_grant = before.bits;
+      book_.word_after_grant = after.bits;
+    }
     if (after.in_flight() <= before.in_flight() || engine().current() == kOutsider) {
       return;
     }
@@ -113,10 +121,8 @@ class Invariants {
     if ((at_once || granted) && after.in_flight() > share_of(book_.allowed, importance)) {
       fail("admitted above the limit");
     }
-    if (granted) {
-      book_.word_before_grant = before.bits;
-    } else if (at_once && !line_.admits_all() &&
-               somebody_passed(who, importance, after.in_flight() - before.in_flight(), before)) {
+    if (at_once && !granted && !line_.admits_all() &&
+        somebody_passed(who, importance, after.in_flight() - before.in_flight(), before)) {
       fail("admitted past one who waits");
     }
   }
@@ -155,8 +161,9 @@ class Invariants {
       refund_tenant(moved);
     }
     if (after == TicketState::granted && before == TicketState::waiting) {
+      check_units_of_grant(moved);
       check_grant(moved);
-      book_.word_before_grant = 0;
+      book_.word_before_grant = book_.word_after_grant = 0;
       credit_guarantees(moved);
     }
     if (after == TicketState::refused && moved.reason == Reason::displaced) {
@@ -184,6 +191,24 @@ class Invariants {
     }
   }
 
+  // In its exchange in_flight stays within what its class may fill, whether its units were free
+  // before or are handed on; and what is handed on is what its holder gives back.
+  void check_units_of_grant(const TicketAt& granted) const {
+    if (Word{book_.word_after_grant}.in_flight() > share_of(book_.allowed, granted.importance)) {
+      fail("granted above the limit of its class");
+    }
+    const std::uint32_t who = engine().current();
+    const std::uint32_t handed_on = units_handed_on(granted);
+    if (handed_on != 0 && (who == kOutsider || handed_on != person(who).leaving)) {
+      fail("what is handed on is not what was held");
+    }
+  }
+
+  [[nodiscard]] std::uint32_t units_handed_on(const TicketAt& granted) const {
+    return Word{book_.word_before_grant}.with_in_flight_added(granted.cost).in_flight() -
+           Word{book_.word_after_grant}.in_flight();
+  }
+
   void check_grant(const TicketAt& granted) const {
     const std::uint32_t own = granted.heavy ? granted.cost : 0;
     const std::uint32_t heavy_units = line_.heavy_units(Line::Count::at_most) - own;
@@ -198,7 +223,7 @@ class Invariants {
       return;
     }
     if (owed < kClasses && !book_.tick_needed &&
-        line_.fits(*line_.next_of(owed, heavy_units, nullptr, true), word_at_decision())) {
+        line_.fits(*line_.next_of(owed, heavy_units, nullptr, true), word_at_decision(granted))) {
       fail("granted past one whose class is owed a start");
     }
     for (std::uint32_t c = 0; c < granted.importance; ++c) {
@@ -212,9 +237,9 @@ class Invariants {
   }
 
   // When it was decided who starts, perhaps less was free than in the exchange: not what others are
-  // giving back.
-  [[nodiscard]] Word word_at_decision() const {
-    Word word{book_.word_before_grant};
+  // giving back. What is handed on was free.
+  [[nodiscard]] Word word_at_decision(const TicketAt& granted) const {
+    Word word = Word{book_.word_before_grant}.with_in_flight_removed(units_handed_on(granted));
     for (std::uint32_t i = 0; i < block_.participants(); ++i) {
       word = i == engine().current() ? word : word.with_in_flight_added(person(i).leaving);
     }
