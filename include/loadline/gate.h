@@ -396,8 +396,9 @@ class BasicGate {
   void withdraw(std::uint32_t index) noexcept;
   void drop(std::uint32_t index) noexcept;
   void take_from_word(std::uint32_t units) noexcept;
-  [[nodiscard]] bool nothing_to_dispatch(const Returned& returned) const noexcept;
-  bool dispatch(Instant now, Signals& signals) noexcept;
+  [[nodiscard, gnu::always_inline]] bool nothing_to_dispatch(
+      const Returned& returned) const noexcept;
+  [[gnu::always_inline]] bool dispatch(Instant now, Signals& signals) noexcept;
   bool dispatch(Instant now, Signals& signals, Returned& returned) noexcept;
   bool dispatch_one(Instant now, Signals& signals, Returned& returned) noexcept;
   bool decide(std::uint32_t index, Instant now, Signals& signals, Returned& returned) noexcept;

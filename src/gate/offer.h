@@ -67,6 +67,10 @@ template <class Sync>
 template <class Sync>
 Offer BasicGate<Sync>::offer_slowly(Participant who, const Request& request, Verdict verdict,
                                     Instant now) noexcept {
+  // Who has been judged is none of those whom nothing turns away.
+  if (verdict == Verdict::wait) {
+    return offer_locked(who, request, charge(request), now);
+  }
   Slot& mine = slot(who);
   if (request.exempt) {
     return offer_exempt(mine, request, now);

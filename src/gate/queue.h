@@ -450,13 +450,20 @@ inline bool BasicGate<Sync>::dispatch_one(Instant now, Signals& signals,
 
 // Can nobody start, whoever is asked?
 template <class Sync>
-bool BasicGate<Sync>::nothing_to_dispatch(const Returned& returned) const noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::nothing_to_dispatch(
+    const Returned& returned) const noexcept {
   return guarded().waiting == 0 ||
          (load_word().in_flight() >= std::uint64_t{limit()} + returned.cost && !admits_all());
 }
 
+// Mostly nobody can start, and that is told without a call; where heavy requests wait there is more
+// to look at.
 template <class Sync>
-inline bool BasicGate<Sync>::dispatch(Instant now, Signals& signals) noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::dispatch(Instant now,
+                                                             Signals& signals) noexcept {
+  if (nothing_to_dispatch({}) && occupied_queues() >> kMaxClasses == 0) {
+    return false;
+  }
   Returned none;
   return dispatch(now, signals, none);
 }
