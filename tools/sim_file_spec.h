@@ -20,7 +20,7 @@ inline constexpr std::size_t kMostSimParts = 64;  // policies, kinds of callers,
 using LaterName = std::optional<YamlValue>;
 
 struct CallersSpec {
-  explicit CallersSpec(YamlValue where) : whole(std::move(where)) {}
+  explicit CallersSpec(const YamlValue& where) : whole(where) {}
 
   YamlValue whole;
   sim::Population population;  // but for what the names mean

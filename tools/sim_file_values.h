@@ -18,7 +18,7 @@
 
 namespace loadline::tools {
 
-inline constexpr Duration kLongestSimTime = Duration::seconds(30 * 86'400);
+inline constexpr Duration kLongestSimTime = Duration::seconds(30 * std::int64_t{86'400});
 inline constexpr double kHighestSimRate = 1'000'000;  // a second
 
 std::optional<Duration> time_of(const YamlValue& value, Duration least,

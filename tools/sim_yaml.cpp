@@ -40,8 +40,8 @@ bool is_walkable(const YAML::Node& node) {
   return walk(node, 0, nodes);
 }
 
-YamlValue::YamlValue(YAML::Node node, std::string path, FilePlace place, FileFaults& faults)
-    : node_(std::move(node)), path_(std::move(path)), place_(place), faults_(&faults) {}
+YamlValue::YamlValue(const YAML::Node& node, std::string path, FilePlace place, FileFaults& faults)
+    : node_(node), path_(std::move(path)), place_(place), faults_(&faults) {}
 
 YamlValue& YamlValue::operator=(const YamlValue& other) {
   if (this != &other) {

@@ -18,7 +18,7 @@ using FileFaults = std::vector<FileFault>;
 // One value: a single one, a list or a map.
 class YamlValue {
  public:
-  YamlValue(YAML::Node node, std::string path, FilePlace place, FileFaults& faults);
+  YamlValue(const YAML::Node& node, std::string path, FilePlace place, FileFaults& faults);
   YamlValue(const YamlValue&) = default;
   // To assign to a YAML::Node changes what it stands for, in the document and so everywhere.
   YamlValue& operator=(const YamlValue& other);

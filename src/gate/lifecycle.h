@@ -260,7 +260,7 @@ Signals BasicGate<Sync>::tick(Instant now) noexcept {
     return {};
   }
   Signals signals;
-  signals |= expire(now);
+  bool more = false;
   {
     Section section(*this, now);
     if (!section.held()) {
@@ -271,8 +271,12 @@ Signals BasicGate<Sync>::tick(Instant now) noexcept {
     update_estimates(section.now());
     share_spare(section.now());
     sweep_quota(section.now());
+    more = section.now() >= guarded().first_due || dispatch(section.now(), signals);
   }
-  signals |= dispatch_all(now);
+  if (more) {
+    signals |= expire(now);
+    signals |= dispatch_all(now);
+  }
   return signals;
 }
 

@@ -54,7 +54,7 @@ inline SimPolicyOutcome outcome_of(std::string name, const sim::Scenario& scenar
     outcome.parts[0].by_seed.push_back(sim::summarize(result.journal, selection));
     for (std::size_t i = 0; i < scenario.populations.size(); ++i) {
       sim::Selection of_kind = selection;
-      of_kind.population = static_cast<std::uint16_t>(i);
+      of_kind.populations = {static_cast<std::uint16_t>(i)};
       outcome.parts[i + 1].by_seed.push_back(sim::summarize(result.journal, of_kind));
     }
     if (seed == 1) {
