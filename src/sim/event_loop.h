@@ -47,15 +47,17 @@ class EventLoop {
     void* object;
     std::uint64_t argument;
   };
-  static bool later(const Event& a, const Event& b) noexcept {
-    return a.when != b.when ? a.when > b.when : a.sequence > b.sequence;
-  }
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const noexcept {
+      return a.when > b.when || (a.when == b.when && a.sequence > b.sequence);
+    }
+  };
   void push(const Event& event) {
     heap_.push_back(event);
-    std::push_heap(heap_.begin(), heap_.end(), later);
+    std::push_heap(heap_.begin(), heap_.end(), Later{});
   }
   Event pop() {
-    std::pop_heap(heap_.begin(), heap_.end(), later);
+    std::pop_heap(heap_.begin(), heap_.end(), Later{});
     const Event event = heap_.back();
     heap_.pop_back();
     return event;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 128;
 constexpr Duration kTick = Duration::millis(10);
+constexpr std::size_t kFewDue = 32;                // not worth looking who has started
 constexpr std::uint64_t kGateStream = 0x67617465;  // apart from all populations
 
 std::size_t block_bytes(Capacity capacity) {
@@ -139,9 +140,12 @@ void GateDoor::wait(AttemptId id, const Offer& offer) {
 }
 
 void GateDoor::watch_for(Instant when, AttemptId id) {
-  forget_started();
+  if (due_.size() > 2 * std::size_t{waiting_} + kFewDue) {
+    std::erase_if(due_, [this](const Due& due) { return !waits(due.id); });
+    std::make_heap(due_.begin(), due_.end(), Later{});
+  }
   due_.push_back({when, id});
-  std::push_heap(due_.begin(), due_.end(), later);
+  std::push_heap(due_.begin(), due_.end(), Later{});
   if (when < timer_) {
     timer_ = when;
     site_.loop().at<&GateDoor::ring>(when, *this);
@@ -155,10 +159,10 @@ void GateDoor::ring(std::uint64_t) {
   }
 }
 
-// Of those in front. Where all wait equally long, as they mostly do, nobody else has started.
+// Those in front.
 void GateDoor::forget_started() {
   while (!due_.empty() && !waits(due_.front().id)) {
-    std::pop_heap(due_.begin(), due_.end(), later);
+    std::pop_heap(due_.begin(), due_.end(), Later{});
     due_.pop_back();
   }
 }
@@ -260,13 +264,13 @@ void GateDoor::conclude(AttemptId id, Settled& settled) {
 // What was decided together is taken off the account together: otherwise one who starts would seem
 // to pass another who starts in the same breath.
 void GateDoor::heed(Signals signals) {
-  std::array<Settled, 8> decided;
+  std::array<Settled, 2> decided;  // mostly it is one
   while (signals.any()) {
     signals = {};
     std::size_t count = decided.size();
     while (count == decided.size()) {
       count = gate_.collect(me_, decided, site_.loop().now(), signals);
-      std::array<AttemptId, 8> ids;
+      std::array<AttemptId, 2> ids;
       for (std::size_t i = 0; i < count; ++i) {
         ids[i] = tickets_[decided[i].ticket.index];
         stop_waiting(ids[i]);

@@ -91,7 +91,9 @@ class GateDoor final : public Door {
     Instant when;
     AttemptId id;
   };
-  static bool later(const Due& a, const Due& b) noexcept { return a.when > b.when; }
+  struct Later {
+    bool operator()(const Due& a, const Due& b) const noexcept { return a.when > b.when; }
+  };
   std::vector<Due> due_;
   Instant timer_ = Instant::never();
 

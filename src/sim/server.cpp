@@ -153,7 +153,14 @@ double Server::clock() const noexcept {
   return clock_ + gathered(speed_, clocked_, loop_.now()) / slowdown_;
 }
 
+double Server::done_since(Instant begun, double begun_clock) const noexcept {
+  return shares() ? clock() - begun_clock : gathered(speed_, begun, loop_.now());
+}
+
 void Server::advance() {
+  if (!shares()) {
+    return;
+  }
   clock_ = clock();
   clocked_ = loop_.now();
 }

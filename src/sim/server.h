@@ -83,8 +83,9 @@ class Server {
 
   [[nodiscard]] std::size_t present() const noexcept { return busy_ + line_.size() - given_up_; }
   [[nodiscard]] std::size_t busy() const noexcept { return busy_; }
-  // What one who has been worked on since the beginning has got by now, in seconds of work.
-  [[nodiscard]] double clock() const noexcept;
+  // What one has got, in seconds of work, who was begun then, when shared_clock() said so much.
+  [[nodiscard]] double done_since(Instant begun, double begun_clock) const noexcept;
+  [[nodiscard]] double shared_clock() const noexcept { return shares() ? clock() : 0; }
   // Seconds in which workers have been busy, all together.
   [[nodiscard]] double busy_seconds() const noexcept;
 
@@ -117,6 +118,8 @@ class Server {
   void count_busy(int change);
 
   void share(const Job& job);
+  // What one who has been worked on since the beginning has got by now.
+  [[nodiscard]] double clock() const noexcept;
   void advance();
   void expect_next();
   void finish_next(std::uint64_t generation);

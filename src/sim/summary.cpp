@@ -73,7 +73,7 @@ class Counter {
     done_.of_starts = ratio(static_cast<double>(own_starts_), static_cast<double>(starts_));
     done_.in_flight = present_ / length;
     done_.latency = times_of(latency_);
-    done_.answered = times_of(answered_);
+    done_.answered = answered_.size() == done_.useful ? done_.latency : times_of(answered_);
     done_.wait = times_of(wait_);
     return done_;
   }

@@ -59,7 +59,7 @@ class World final : public Site, public Fleet::Owner {
   void begun(AttemptId id) override {
     Attempt& attempt = attempts_[id];
     attempt.begun = loop_.now();
-    attempt.begun_clock = instance(attempt).server.clock();
+    attempt.begun_clock = instance(attempt).server.shared_clock();
   }
   bool worked(AttemptId id) override;
   void finished(AttemptId id) override;
@@ -73,6 +73,11 @@ class World final : public Site, public Fleet::Owner {
     return scenario_.services[a.service];
   }
   [[nodiscard]] Instance& instance(const Attempt& a) noexcept { return fleet_[a.instance]; }
+  // Of a caller who neither tries again nor calls again.
+  [[nodiscard]] bool nobody_hears(const Attempt& a) const noexcept {
+    return a.origin == Origin::caller && population(a).retry.attempts == 1 &&
+           !population(a).arrivals.is_closed();
+  }
   // What belongs to a call, at this place among the services that it needs.
   [[nodiscard]] Draws draws_of_call(std::uint64_t stream, const Attempt& a) const noexcept {
     return {seed_, Draws(stream + a.population, a.path, 0).bits(), a.number};
@@ -362,7 +367,7 @@ void World::stop(std::uint64_t bits) {
   const bool works = !attempt.worked;
   const bool keeps = attempt.worked && service(attempt).keeps_worker;
   if (works && begun) {
-    const double done = instance(attempt).server.clock() - attempt.begun_clock;
+    const double done = instance(attempt).server.done_since(attempt.begun, attempt.begun_clock);
     attempt.work = std::min(attempt.work, duration(done));
   } else if (works) {
     attempt.work = Duration{};
@@ -521,12 +526,15 @@ void World::probe(std::uint32_t number) {
 }
 
 void World::end(AttemptId id, Fate fate, Reason reason, std::uint16_t retry_after) {
-  const Attempt ended = attempts_[id];
-  write(ended, fate, loop_.now(), reason, retry_after);
+  write(attempts_[id], fate, loop_.now(), reason, retry_after);
   attempts_.remove(id);
-  if (ended.instance != Fleet::kNone) {
-    fleet_.ended(ended.instance);
+  if (attempts_[id].instance != Fleet::kNone) {
+    fleet_.ended(attempts_[id].instance);
   }
+  if (nobody_hears(attempts_[id])) {
+    return;
+  }
+  const Attempt ended = attempts_[id];  // its place may be another's from here on
   switch (ended.origin) {
     case Origin::caller:
       hear(ended, fate, Duration::seconds(retry_after));
