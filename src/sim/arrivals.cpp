@@ -41,6 +41,21 @@ Arrivals Arrivals::closed(std::uint32_t users, Distribution think) {
   return a;
 }
 
+double Arrivals::expected(Duration length) const noexcept {
+  switch (kind_) {
+    case Kind::poisson:
+    case Kind::even:
+      return gathered(per_second_, Instant{}, Instant{} + length);
+    case Kind::bursts:
+      return static_cast<double>(times_.size()) * size_;
+    case Kind::listed:
+      return static_cast<double>(callers_->size());
+    case Kind::closed:
+      return 0;
+  }
+  return 0;
+}
+
 Duration Arrivals::work(std::uint64_t number) const noexcept {
   return kind_ == Kind::listed ? (*callers_)[number].work : Listed::kUnknown;
 }

@@ -41,6 +41,8 @@ class Arrivals {
   [[nodiscard]] std::uint32_t users() const noexcept { return is_closed() ? size_ : 0; }
   [[nodiscard]] bool is_listed() const noexcept { return kind_ == Kind::listed; }
   [[nodiscard]] Duration think(Draws draws) const noexcept { return think_.draw(draws); }
+  // About how many come in that time; 0 where that depends on what becomes of them.
+  [[nodiscard]] double expected(Duration length) const noexcept;
   // What caller `number` brings, if that is known.
   [[nodiscard]] Duration work(std::uint64_t number) const noexcept;
 

@@ -75,13 +75,20 @@ struct Attempt {
 class Attempts {
  public:
   AttemptId add(const Attempt& attempt) {
+    const AttemptId id = add();
+    places_[id.index()].attempt = attempt;
+    return id;
+  }
+
+  // One like no other's yet.
+  AttemptId add() {
     if (free_.empty()) {
       free_.push_back(static_cast<std::uint32_t>(places_.size()));
       places_.emplace_back();
     }
     const std::uint32_t index = free_.back();
     free_.pop_back();
-    places_[index].attempt = attempt;
+    places_[index].attempt = {};
     places_[index].lives = true;
     return {std::uint64_t{places_[index].generation} << 32 | index};
   }

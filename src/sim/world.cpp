@@ -35,6 +35,7 @@ class World final : public Site, public Fleet::Owner {
         expect_call(p, Instant{});
       }
     }
+    journal_.reserve(expected_calls());
     loop_.at<&World::close>(end_, *this);
     if (progress_) {
       report_progress(0);
@@ -89,6 +90,14 @@ class World final : public Site, public Fleet::Owner {
   }
 
   // Calls.
+  [[nodiscard]] std::size_t expected_calls() const noexcept {
+    constexpr double kMost = 1e7;
+    double calls = 0;
+    for (const Population& here : scenario_.populations) {
+      calls += here.arrivals.expected(scenario_.length);
+    }
+    return static_cast<std::size_t>(std::min(calls, kMost));
+  }
   void expect_call(std::uint64_t p, Instant previous);
   void call(std::uint64_t p);
   void expect_users(std::uint64_t p);
@@ -235,7 +244,8 @@ void World::user_calls(std::uint64_t who) {
 void World::make_call(std::uint64_t p, std::uint64_t number) {
   const Population& here = scenario_.populations[p];
   Draws draws(seed_, 2 * p + 1, number);
-  Attempt attempt;
+  const AttemptId id = attempts_.add();
+  Attempt& attempt = attempts_[id];
   attempt.called = loop_.now();
   const Duration known = here.arrivals.work(number);
   attempt.work = attempt.brought = known == Listed::kUnknown ? here.work.draw(draws) : known;
@@ -249,7 +259,7 @@ void World::make_call(std::uint64_t p, std::uint64_t number) {
     const bool in_turn = here.tenants.choice == Tenants::Choice::in_turn;
     attempt.tenant = here.tenants.first + (in_turn ? number : draws.bits()) % here.tenants.count;
   }
-  offer(attempts_.add(attempt).bits);
+  offer(id.bits);
 }
 
 void World::offer(std::uint64_t bits) {
