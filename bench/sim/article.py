@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """The articles' scenario as a Python program, to be timed beside `loadline sim`.
 
-One worker of 10 ms, 120 requests a second at random for 60 s, callers who wait a second; in front of the worker a limit
-of one and a queue of 50, first come, first served.
+One worker of 10 ms, 120 requests a second at random for 60 s, callers who wait a second. In front of the worker a limit
+of one, first come, first served.
 
-  article.py events N   as a simulation by events: callers, a gate, a worker, a record of each request; N times over
-  article.py loop N     as the loop that the article prints, which knows one worker and one policy and keeps no records
+  article.py gate N     by events: callers, a gate that lets nobody wait for more than 100 ms and refuses on arrival who
+                        would have to by the service times it has measured, a worker, a record of each request
+  article.py bounded N  the same with a gate that only counts who waits, 50 of them
+  article.py loop N     the loop that the article prints: one worker, 50 places, no events and no records
 
-Prints one line of JSON: processor seconds, requests, useful, rejected.
+Each is run N times over. Prints one line of JSON: processor seconds, requests, useful, rejected.
 """
 
 import collections
@@ -18,6 +20,7 @@ import sys
 import time
 
 SECONDS, RATE, SERVICE, TIMEOUT, MAX_QUEUE = 60, 120, 0.010, 1.0, 50
+BUDGET, BELIEVED_FROM = 0.100, 20
 
 
 class Request:
@@ -32,6 +35,8 @@ class Request:
 
 
 class Simulation:
+    """With the gate that only counts."""
+
     def __init__(self):
         self.random = random.Random(1)
         self.now = 0.0
@@ -73,6 +78,9 @@ class Simulation:
     def finish(self, request: Request) -> None:
         self.in_flight -= 1
         self.end(request, "useful" if self.now <= request.deadline else "wasted")
+        self.dispatch()
+
+    def dispatch(self) -> None:
         if self.waiting and self.in_flight < self.limit:
             self.begin(self.waiting.popleft())
 
@@ -82,8 +90,55 @@ class Simulation:
         self.journal.append(request)
 
 
-def by_events() -> tuple[int, int, int]:
-    journal = Simulation().run()
+class WithBudget(Simulation):
+    """With the gate that bounds the wait, and predicts it."""
+
+    def __init__(self):
+        super().__init__()
+        self.finished, self.service_time = 0, 0.0
+        self.still_waiting = 0
+
+    def arrive(self, _) -> None:
+        request = Request(self.number, self.now)
+        self.number += 1
+        if self.in_flight < self.limit:
+            self.begin(request)
+        elif self.expected_wait() > BUDGET + 1e-9:  # ten times 10 ms is no more than 100 ms
+            self.end(request, "rejected")
+        else:
+            request.fate = "waiting"
+            self.waiting.append(request)
+            self.still_waiting += 1
+            self.at(self.now + BUDGET, self.expire, request)
+        if self.now < SECONDS:
+            self.at(self.now + self.random.expovariate(RATE), self.arrive)
+
+    def expected_wait(self) -> float:
+        if self.finished < BELIEVED_FROM:
+            return 0.0
+        return (self.still_waiting + 1) * self.service_time / self.finished / self.limit
+
+    def finish(self, request: Request) -> None:
+        self.finished += 1
+        self.service_time += self.now - request.started
+        super().finish(request)
+
+    def dispatch(self) -> None:
+        while self.waiting and self.in_flight < self.limit:
+            request = self.waiting.popleft()
+            if request.fate == "waiting":
+                self.still_waiting -= 1
+                request.fate = "begun"
+                self.begin(request)
+
+    def expire(self, request: Request) -> None:
+        if request.fate == "waiting":
+            self.still_waiting -= 1
+            self.end(request, "expired")
+
+
+def by_events(simulation: type[Simulation]) -> tuple[int, int, int]:
+    journal = simulation().run()
     counts = collections.Counter(request.fate for request in journal)
     times = sorted(request.ended - request.offered for request in journal if request.fate == "useful")
     assert times[len(times) // 2] <= times[len(times) * 99 // 100]  # the percentiles that a table shows
@@ -112,7 +167,7 @@ def by_loop() -> tuple[int, int, int]:
 
 
 def main() -> int:
-    ways = {"events": by_events, "loop": by_loop}
+    ways = {"gate": lambda: by_events(WithBudget), "bounded": lambda: by_events(Simulation), "loop": by_loop}
     if len(sys.argv) != 3 or sys.argv[1] not in ways or not sys.argv[2].isdigit():
         print(__doc__, file=sys.stderr)
         return 2
