@@ -5,6 +5,7 @@
 #include "config.h"
 #include "config_values.h"
 #include "text.h"
+#include "yaml_file.h"
 
 namespace loadline::tools {
 namespace {
@@ -217,6 +218,24 @@ std::optional<sim::Distribution> distribution_of(const YamlValue& value) {
     return std::nullopt;
   }
   return sim::Distribution::fixed(Duration{time->count()});
+}
+
+std::optional<sim::Distribution> parse_distribution(const std::string& text, std::string& fault) {
+  FileFaults faults;
+  const YAML::Node node = load_yaml(text, faults);
+  std::optional<sim::Distribution> found;
+  if (faults.empty() && !is_walkable(node)) {
+    fault = "more than a time or a distribution";
+    return found;
+  }
+  if (faults.empty()) {
+    found = distribution_of(YamlValue(node, "", {}, faults));
+  }
+  if (!faults.empty()) {
+    fault = faults.front().text;
+    found.reset();
+  }
+  return found;
 }
 
 void read_work(YamlMap& map, std::optional<sim::Distribution>& work) {

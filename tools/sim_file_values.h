@@ -36,6 +36,8 @@ std::optional<std::size_t> word_of(const YamlValue& value,
 // A name that people choose: letters, digits, '_' and '-'.
 bool is_name(const YamlValue& value, std::string_view name);
 std::optional<sim::Distribution> distribution_of(const YamlValue& value);
+// The same written on one line, as on a command line; `fault` is then what is wrong with it.
+std::optional<sim::Distribution> parse_distribution(const std::string& text, std::string& fault);
 // Of the key `work`. One that is at fault counts as there.
 void read_work(YamlMap& map, std::optional<sim::Distribution>& work);
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,6 +52,11 @@ inline constexpr std::size_t kMostTraceFaults = 20;
 inline constexpr std::uint64_t kMostTraceCallers = 50'000'000;
 inline constexpr std::size_t kLongestTraceLine = 65'536;
 
+struct TraceProgress {
+  std::optional<double> done;  // 0 to 1; not known of a pipe
+  std::uint64_t lines = 0;     // read so far
+};
+
 struct TraceOptions {
   TraceFormat format = TraceFormat::automatic;
   // Azure's traces have tokens for time: what a context token and a generated one take. With
@@ -58,6 +64,8 @@ struct TraceOptions {
   double context_token_seconds = 0;
   double generated_token_seconds = 0;
   std::uint64_t most_callers = kMostTraceCallers;
+  // Told every few hundred kilobytes of a file.
+  std::function<void(const TraceProgress&)> progress{};
 };
 
 // Reads a file or a pipe, however long, line by line; gzipped ones as well. Throws

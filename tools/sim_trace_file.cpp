@@ -4,10 +4,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -55,6 +57,13 @@ int open_trace(const std::string& path) {
                    : "is a device or a socket: allowed is a file or a pipe");
 }
 
+// Of a file, how large it is; a pipe has no size.
+std::optional<double> size_of(int fd) {
+  struct stat status {};
+  const bool known = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+  return known ? std::optional(static_cast<double>(status.st_size)) : std::nullopt;
+}
+
 }  // namespace
 
 // zlib hands on as it is what is not gzipped, and reads one gzip file behind another.
@@ -66,6 +75,7 @@ Trace read_trace(const std::string& path, const TraceOptions& options) {
     refuse(path, "cannot be read: no memory");
   }
   gzbuffer(file.get(), kPiece);
+  const std::optional<double> size = size_of(fd);
   TraceReader reader(options);
   std::vector<char> piece(kPiece);
   int got = 0;
@@ -78,6 +88,11 @@ Trace read_trace(const std::string& path, const TraceOptions& options) {
       begun = true;
     }
     wanted = reader.feed(bytes);
+    if (options.progress) {
+      const auto here = static_cast<double>(gzoffset(file.get()));
+      options.progress(
+          {size ? std::optional(std::min(here / *size, 1.0)) : std::nullopt, reader.lines()});
+    }
   }
   int error = Z_OK;
   const char* text = gzerror(file.get(), &error);

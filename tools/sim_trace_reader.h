@@ -19,6 +19,7 @@ class TraceReader {
 
   // The next bytes. False once no more of them are wanted: nothing can come of it.
   bool feed(std::string_view piece);
+  [[nodiscard]] std::uint64_t lines() const noexcept { return trace_.lines; }
   // No more will come.
   Trace finish();
 

@@ -90,7 +90,9 @@ class Counter {
     admitted_ += e.admitted() ? 1 : 0;
     if (e.admitted()) {
       wait_.push_back(seconds(e.started - e.offered));
-      done_.least_left = std::fmin(done_.least_left, seconds(e.deadline - e.started));
+      if (e.deadline != Instant::never()) {
+        done_.least_left = std::fmin(done_.least_left, seconds(e.deadline - e.started));
+      }
     }
     count_fate(e);
   }
