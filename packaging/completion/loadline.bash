@@ -20,10 +20,11 @@ _loadline() {
       *:--name) return ;;
       *:--queue) words="auto off" ;;
       serve:--distribution) words="fixed exponential lognormal" ;;
+      sim:--format) words="auto nginx apache apache-us apache-ms apache-s csv azure-llm" ;;
       load:--arrivals) words="poisson fixed" ;;
       load:--retries) words="off now backoff" ;;
       *:--config | *:--nginx | *:--module | *:--upstream-ca | *:--access-log | *:--json-file | demo:--json | \
-        *:--runtime | check:*) ;;
+        *:--runtime | check:* | sim:--replay | sim:--plot | sim:--json | sim:--no-oracle | sim:[!-]*) ;;
       set:*) words="limit= on observe off draining=on draining=off" ;;
       *) return ;;
     esac

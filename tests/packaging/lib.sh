@@ -18,7 +18,7 @@ fail() { echo "FAILED: $*" >&2; exit 1; }
 subcommands() {
   local found
   found=$("$LOADLINE_COMMAND" --help | awk '/^Subcommands:/ { on = 1; next } on && /^  [a-z]/ { print $1 }')
-  for name in run check set serve load burst demo; do
+  for name in run check set serve load burst sim demo; do
     grep -qx "$name" <<<"$found" || fail "--help names no subcommand '$name'"
   done
   echo "$found"

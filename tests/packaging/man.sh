@@ -8,7 +8,7 @@ man=$1
 text() { mandoc -Tutf8 -Owidth=1000 "$1" | sed 's/.\x08//g'; }
 
 echo "- nothing is wrong with them"
-for page in loadline.1 loadline.yaml.5 loadline-nginx.5; do
+for page in loadline.1 loadline.yaml.5 loadline-nginx.5 loadline-scenarios.5 loadline-traces.5; do
   mandoc -Tlint -Wwarning "$man/$page" || fail "mandoc has something against $page"
 done
 
@@ -36,6 +36,18 @@ keys >"$work/keys"
 while IFS= read -r key; do
   grep -qE "^ +$key( |$)" "$work/loadline.yaml.5" || fail "no key $key"
 done <"$work/keys"
+
+echo "- loadline-scenarios(5) names every figure, and loadline-traces(5) every format"
+text "$man/loadline-scenarios.5" >"$work/loadline-scenarios.5"
+text "$man/loadline-traces.5" >"$work/loadline-traces.5"
+grep -oE '^    [{]"[a-z0-9 _-]+"' "$root/tools/sim_figure.cpp" | tr -d ' {"' >"$work/figures"
+[ "$(wc -l <"$work/figures")" -gt 20 ] || fail "tools/sim_figure.cpp names few figures"
+while IFS= read -r figure; do
+  grep -qwF -- "$figure" "$work/loadline-scenarios.5" || fail "no figure $figure"
+done <"$work/figures"
+for format in nginx apache apache-us apache-ms apache-s csv azure-llm; do
+  grep -qwF -- "$format" "$work/loadline-traces.5" || fail "no format $format"
+done
 
 echo "- loadline-nginx(5) names every directive, variable and metric"
 text "$man/loadline-nginx.5" >"$work/loadline-nginx.5"
