@@ -23,6 +23,8 @@ here() {
   line=${line//9000/$service_port}
   line=${line//8081/$admin_port}
   line=${line//8080/$port}
+  line=${line//\/var\/log\/nginx\/access.log.1/$work/last_night.log}
+  line=${line//queue.html/$work/queue.html}
   # How fast this machine is, is not what is tested.
   line=${line//--duration 10s/--duration 1s --allow-starved}
   case $1 in
@@ -62,7 +64,7 @@ run_line() {
     *'loadline serve '*) # started before, with these words
       [[ $line == *"--listen $service_port"* ]] || fail "listens elsewhere" ;;
     'curl '*) $line -sf | jq -e '.gates[0].limit == 64' >/dev/null || fail "no status" ;;
-    *'loadline set'* | *'loadline check '* | *'loadline burst '* | *'loadline load '*)
+    *'loadline set'* | *'loadline check '* | *'loadline burst '* | *'loadline load '* | *'loadline sim '*)
       $line >"$work/out.log" 2>&1 || fail "exit code $?: $(cat "$work/out.log")" ;;
     *) fail "the test does not know this command" ;;
   esac
@@ -74,11 +76,15 @@ serve=$(commands_of README.md | grep 'loadline serve ')
 start service $(here "$serve")
 wait_until "the service listens" is_listening "$service_port"
 
+# Last night, ten a second, each of 50 ms.
+awk 'BEGIN { for (i = 0; i < 600; ++i)
+  printf "10.0.0.1 - - [30/Nov/2026:03:00:%02d +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"-\" rt=0.050\n", i / 10 }' >"$work/last_night.log"
+
 lines=0
 while IFS= read -r line; do
   it "$line"
   run_line "$line"
   lines=$((lines + 1))
 done < <(commands_of README.md)
-at_least "commands in the README" 15 "$lines"
+at_least "commands in the README" 17 "$lines"
 stop_sidecar
