@@ -7,8 +7,9 @@
 // programs are compared as well, with a queue of 50 in place of the bound on the wait: one by
 // events, and the articles' own loop. The exit code judges nothing; `holds` says whether the goal
 // is met.
+//
+// With --scale: how cost and memory grow with servers and with time (sim/scale.h).
 #include <fmt/format.h>
-#include <time.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -24,6 +25,7 @@
 #include "nginx/process.h"
 #include "report.h"
 #include "sim/python_random.h"
+#include "sim/scale.h"
 #include "sim/summary.h"
 #include "sim/world.h"
 #include "statistics.h"
@@ -71,12 +73,6 @@ sim::Scenario articles_scenario(const Way& way) {
   return scenario;
 }
 
-double processor_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 // Both must have simulated the same, or the comparison says nothing.
 void expect_known(const std::string& whose, const Way& way, std::uint64_t useful,
                   std::uint64_t rejected) {
@@ -122,6 +118,7 @@ struct Options {
   int repetitions = 11;
   int times = 40;
   bool beside = false;
+  bool scale = false;
   std::string json;
 };
 
@@ -174,9 +171,16 @@ int run_command(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--beside", options.beside, "Compare the two simpler programs as well");
   app.add_option("--program", options.program, "The Python program")->capture_default_str();
+  app.add_flag("--scale", options.scale,
+               "Instead: cost and memory of up to 10,000 servers and 6 million requests");
   app.add_option("--json", options.json, "Write the line to this file as well");
   CLI11_PARSE(app, argc, argv);
-  measure(options);
+  if (options.scale) {
+    Report report(options.json);
+    measure_scale(report);
+  } else {
+    measure(options);
+  }
   return 0;
 }
 
