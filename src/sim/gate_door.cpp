@@ -264,8 +264,8 @@ void GateDoor::conclude(AttemptId id, Settled& settled) {
 // What was decided together is taken off the account together: otherwise one who starts would seem
 // to pass another who starts in the same breath.
 void GateDoor::heed(Signals signals) {
-  std::array<Settled, 2> decided;  // mostly it is one
   while (signals.any()) {
+    std::array<Settled, 2> decided;  // mostly it is one
     signals = {};
     std::size_t count = decided.size();
     while (count == decided.size()) {
