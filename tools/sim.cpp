@@ -1,9 +1,12 @@
 // loadline sim: the gate in virtual time.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +33,13 @@ struct SimCommand {
   SimShow show;
 };
 
+// Somebody who gives a log like this meant another option.
+bool is_named_like_a_trace(const std::string& path) {
+  constexpr std::array<std::string_view, 4> kEnds{".log", ".csv", ".gz", ".log.1"};
+  return std::any_of(kEnds.begin(), kEnds.end(),
+                     [&path](std::string_view end) { return path.ends_with(end); });
+}
+
 // All files are read before any is run: a fault in the last is said at once.
 std::vector<SimStudy> read_files(const std::vector<std::string>& files) {
   std::vector<SimStudy> studies;
@@ -37,6 +47,10 @@ std::vector<SimStudy> read_files(const std::vector<std::string>& files) {
   for (const std::string& path : files) {
     studies.push_back({.title = path, .head = {}, .file = read_sim_file(path)});
     faults += describe_faults(path, studies.back().file.faults);
+    if (!studies.back().file.faults.empty() && is_named_like_a_trace(path)) {
+      faults += fmt::format("{}: this is no scenario; a trace is replayed with --replay {}\n", path,
+                            path);
+    }
   }
   if (!faults.empty()) {
     fmt::print(stderr, "{}", faults);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <utility>
@@ -86,12 +87,28 @@ Trace read(const ReplayCommand& replay) {
   return read_trace(replay.trace, options);
 }
 
-// What is wrong with single lines, which are left out; the rest may well be of use.
+// What is wrong with single lines, which are left out; the rest may well be of use. Where it is
+// not, a few lines show what was not understood.
 void say_faults(const std::string& path, const Trace& trace) {
-  fmt::print(stderr, "{}", describe_faults(path, trace.faults));
-  if (trace.more_faults > 0) {
-    fmt::print(stderr, "{}: and {} more lines like these\n", path, trace.more_faults);
+  constexpr std::size_t kFew = 3;
+  std::vector<FileFault> shown = trace.faults;
+  shown.resize(trace.refusal.empty() ? shown.size() : std::min(kFew, shown.size()));
+  fmt::print(stderr, "{}", describe_faults(path, shown));
+  if (const std::uint64_t more = trace.unreadable() - shown.size(); more > 0) {
+    fmt::print(stderr, "{}: and {} more lines like these\n", path, more);
   }
+}
+
+// A picture's heading has no lines.
+std::string lines_in_a_row(std::string lines) {
+  while (lines.ends_with('\n')) {
+    lines.pop_back();
+  }
+  std::string text;
+  for (const char c : lines) {
+    text += c == '\n' ? std::string("; ") : std::string(1, c);
+  }
+  return text;
 }
 
 std::string title_of(const ReplayCommand& replay) {
@@ -175,6 +192,7 @@ std::vector<SimStudy> read_replay(const ReplayCommand& replay) {
   say_faults(replay.trace, trace);
   study.file = replay_of(trace, replay.playing);
   study.head = study.file.about;
+  study.file.about = lines_in_a_row(study.head);
   for (const FileFault& fault : study.file.faults) {
     fmt::print(stderr, "{}: {}\n", replay.trace, fault.text);
   }

@@ -39,6 +39,7 @@ sim --replay access.log.gz --limit 1,2 --limit 3 --json-file out.json --plot out
 matches "format" "(nginx)" "$(head -n 1 out)"
 equal "policies" "no gate,limit 1,limit 2,limit 3" "$(jq -r '[.[].policy] | join(",")' out.json)"
 grep -q '</html>' out.html || fail "no page"
+grep -q '(nginx); 4.' out.html || fail "no description in the page"
 
 it "seeds are for what is drawn"
 sim --replay even.csv --seeds 3 --seed 7 --policy 'limit 1' >out
@@ -66,6 +67,9 @@ it "what cannot be used is refused"
 printf 'nothing\nof\nuse\n' >nonsense
 is_refused "nonsense: " --replay nonsense
 is_refused "no_such_file: cannot be read" --replay no_such_file
+
+equal "lines on stderr" 1 "$(wc -l <err)"
+is_refused "replayed with --replay even.csv" even.csv
 
 it "wrong options are said"
 is_refused "say what to run: FILE, a scenario, or --replay FILE" --json
