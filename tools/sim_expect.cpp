@@ -72,6 +72,15 @@ SimVerdict judge_mean(const SimExpectation& expectation, const SimFigure& figure
   return verdict;
 }
 
+bool guarantees_any(const sim::Scenario& scenario) {
+  return std::any_of(
+      scenario.services.begin(), scenario.services.end(), [](const sim::ServiceModel& service) {
+        return service.gate &&
+               std::any_of(service.gate->policy.classes.begin(), service.gate->policy.classes.end(),
+                           [](const auto& c) { return c.guarantee != 0; });
+      });
+}
+
 }  // namespace
 
 double figure_of(const SimExpectation& expectation, const sim::Summary& summary) {
@@ -79,28 +88,59 @@ double figure_of(const SimExpectation& expectation, const sim::Summary& summary)
 }
 
 SimVerdict judge(const SimExpectation& expectation, const std::vector<double>& seen,
-                 const std::vector<double>& oracle) {
+                 const std::vector<double>& another) {
   const SimFigure& figure = *find_sim_figure(expectation.figure);
   const SimBound& bound = expectation.bound;
   if (bound.kind == SimBound::Kind::errors) {
     return judge_mean(expectation, figure, seen);
   }
   SimVerdict verdict{.text = expectation.text, .seen = spread(figure, bound, seen), .holds = true};
-  if (bound.of_oracle && oracle.empty()) {
+  const bool compares = !bound.of.empty();
+  if (compares && another.empty()) {
     return {expectation.text, verdict.seen + ", but the oracle was not looked for", false};
   }
   double worst = 0;
   for (std::size_t s = 0; s < seen.size(); ++s) {
-    const double target = bound.of_oracle ? bound.value * oracle[s] : bound.value;
+    const double target = compares ? bound.value * another[s] : bound.value;
     verdict.holds = verdict.holds && within(bound, seen[s], target);
-    const double share = bound.of_oracle ? seen[s] / oracle[s] : 0;
+    const double share = compares ? seen[s] / another[s] : 0;
     const bool worse = bound.kind == SimBound::Kind::at_most ? share > worst : share < worst;
     worst = s == 0 || worse ? share : worst;
   }
-  if (bound.of_oracle) {
-    verdict.seen += fmt::format(", {:.1f} % of the best fixed limit's", worst * 100);
+  if (compares) {
+    verdict.seen += fmt::format(", {:.1f} % of {}'s", worst * 100,
+                                bound.of == kOracle ? "the best fixed limit" : bound.of);
   }
   return verdict;
+}
+
+std::vector<SimVerdict> broken_rules(const sim::Scenario& scenario,
+                                     const std::vector<sim::Watch>& by_seed,
+                                     std::uint64_t first_seed) {
+  struct Rule {
+    std::string_view text;
+    std::uint64_t sim::Watch::*broken;
+    bool holds_here;
+  };
+  // A guarantee is kept by starting one before others who are more important.
+  const Rule rules[] = {
+      {"a slot is never idle beside a waiter", &sim::Watch::idle_beside_waiter, true},
+      {"the gate's count is right", &sim::Watch::miscounts, true},
+      {"nobody is passed by a less important one", &sim::Watch::passed, !guarantees_any(scenario)}};
+  std::vector<SimVerdict> verdicts;
+  for (const Rule& rule : rules) {
+    const auto first = std::find_if(by_seed.begin(), by_seed.end(), [&](const sim::Watch& watch) {
+      return watch.*rule.broken != 0;
+    });
+    if (rule.holds_here && first != by_seed.end()) {
+      verdicts.push_back(
+          {std::string(rule.text),
+           fmt::format("broken {} times with seed {}", (*first).*rule.broken,
+                       first_seed + static_cast<std::uint64_t>(first - by_seed.begin())),
+           false});
+    }
+  }
+  return verdicts;
 }
 
 }  // namespace loadline::tools

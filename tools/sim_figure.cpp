@@ -31,6 +31,10 @@ double refused(const Summary& s) {
   return static_cast<double>(s.refused[static_cast<std::size_t>(Why)]);
 }
 
+double refused_in_all(const Summary& s) {
+  return static_cast<double>(s.rejected + s.expired);
+}
+
 double attempts_per_call(const Summary& s) {
   return s.calls == 0 ? Summary::kNothing
                       : static_cast<double>(s.attempts) / static_cast<double>(s.calls);
@@ -48,6 +52,7 @@ constexpr SimFigure kFigures[] = {
      member<&Summary::wasted>},
     {"rejected", Unit::count, Better::neither, "refused on arrival", member<&Summary::rejected>},
     {"expired", Unit::count, Better::less, "refused after a wait", member<&Summary::expired>},
+    {"refused", Unit::count, Better::neither, "on arrival or after a wait", refused_in_all},
     {"left", Unit::count, Better::neither, "given up before work began: the caller had gone",
      member<&Summary::left>},
     {"failed", Unit::count, Better::less, "an error came back", member<&Summary::failed>},

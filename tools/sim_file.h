@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "file_fault.h"
@@ -19,6 +20,9 @@ struct SimPolicy {
   sim::Scenario scenario;
 };
 
+// What the best fixed limit is called beside the policies' names.
+inline constexpr std::string_view kOracle = "oracle";
+
 // What must hold of a figure.
 struct SimBound {
   enum class Kind : std::uint8_t {
@@ -30,8 +34,9 @@ struct SimBound {
   Kind kind = Kind::is;
   double value = 0;  // seconds, a second, a share of 1, or a count: as Summary has it
   double tolerance = 0;
-  // Not against `value` alone but against that share of what the oracle reached.
-  bool of_oracle = false;
+  // Where it is not empty, `value` is a share of what another reached with the same seed: a policy,
+  // or kOracle.
+  std::string of;
 };
 
 struct SimExpectation {

@@ -160,7 +160,12 @@ void change_callers(const YamlValue& value, PolicySpec& policy) {
       map.fault(entry.name, unknown_name(entry.name, known));
       continue;
     }
-    YamlMap changes(entry.value, "a map of patience, retries and what else they do differently");
+    if (entry.value.is_off()) {
+      found->population.arrivals = sim::Arrivals::listed({});
+      continue;
+    }
+    YamlMap changes(entry.value,
+                    "off or a map of patience, retries and what else they do differently");
     read_behaviour(changes, *found);
     changes.refuse_others();
   }

@@ -13,7 +13,8 @@ using Kind = SimBound::Kind;
 using Unit = SimFigure::Unit;
 
 constexpr double kMostCount = 1e12;
-constexpr double kMostOfOracle = 10;
+constexpr double kMostOfAnother = 1000;
+constexpr std::uint32_t kMostAttempts = 100;
 
 // A value as the figure's unit is written.
 std::optional<double> figure_value_of(const YamlValue& value, const SimFigure& figure) {
@@ -31,6 +32,10 @@ std::optional<double> figure_value_of(const YamlValue& value, const SimFigure& f
   return time ? std::optional(static_cast<double>(time->ns) * 1e-9) : std::nullopt;
 }
 
+std::string name_of(const std::string& another) {
+  return another == kOracle ? "the oracle's" : another + "'s";
+}
+
 // The bounds of one figure: a value alone, or a map of at_least, at_most, is.
 class BoundsReader {
  public:
@@ -44,7 +49,7 @@ class BoundsReader {
   std::vector<Bound> read(const YamlValue& value) {
     if (!value.is_map()) {
       if (const auto exact = figure_value_of(value, figure_)) {
-        add({Kind::is, *exact, 0, false}, value.text());
+        add({Kind::is, *exact, 0, {}}, value.text());
       }
       return std::move(bounds_);
     }
@@ -52,8 +57,8 @@ class BoundsReader {
     const YamlValue* const least = map.find("at_least");
     const YamlValue* const most = map.find("at_most");
     const YamlValue* const is = map.find("is");
-    read_oracle(map);
-    if (is != nullptr ? least != nullptr || most != nullptr || of_oracle_
+    read_another(map);
+    if (is != nullptr ? least != nullptr || most != nullptr || !of_.empty()
                       : least == nullptr && most == nullptr) {
       value.fault("allowed is at_least and at_most, either or both, or is");
     } else if (is != nullptr) {
@@ -72,13 +77,19 @@ class BoundsReader {
   }
 
  private:
-  void read_oracle(YamlMap& map) {
+  void read_another(YamlMap& map) {
     const YamlValue* const of = map.find("of");
-    if (of == nullptr || !word_of(*of, {"oracle"})) {
+    if (of == nullptr) {
       return;
     }
-    of_oracle_ = true;
-    if (!file_.oracle) {
+    std::vector<std::string> names{std::string(kOracle)};
+    for (const SimPolicy& policy : file_.policies) {
+      names.push_back(policy.name);
+    }
+    if (index_of(*of, names)) {
+      of_ = of->text();
+    }
+    if (of_ == kOracle && !file_.oracle) {
       of->fault("there is no oracle; write 'oracle: {limits: 1-64}'");
     }
   }
@@ -88,10 +99,10 @@ class BoundsReader {
       return;
     }
     const auto read =
-        of_oracle_ ? share_of(*value, 0.0, kMostOfOracle) : figure_value_of(*value, figure_);
+        of_.empty() ? figure_value_of(*value, figure_) : share_of(*value, 0.0, kMostOfAnother);
     if (read) {
-      add({kind, *read, 0, of_oracle_},
-          fmt::format("{} {}{}", words, value->text(), of_oracle_ ? " of the oracle's" : ""));
+      add({kind, *read, 0, of_},
+          fmt::format("{} {}{}", words, value->text(), of_.empty() ? "" : " of " + name_of(of_)));
     }
   }
 
@@ -107,17 +118,16 @@ class BoundsReader {
         errors->fault("needs at least 2 seeds: a standard error is taken over them");
       }
       if (value && count) {
-        add({Kind::errors, *value, *count, false},
+        add({Kind::errors, *value, *count, {}},
             fmt::format("{} within {} standard errors", is.text(), errors->text()));
       }
     } else if (within != nullptr) {
       const auto share = share_of(*within, 0.0, 1.0);
       if (value && share) {
-        add({Kind::is, *value, *share, false},
-            fmt::format("{} within {}", is.text(), within->text()));
+        add({Kind::is, *value, *share, {}}, fmt::format("{} within {}", is.text(), within->text()));
       }
     } else if (value) {
-      add({Kind::is, *value, 0, false}, is.text());
+      add({Kind::is, *value, 0, {}}, is.text());
     }
   }
 
@@ -125,7 +135,7 @@ class BoundsReader {
 
   const SimFigure& figure_;
   const SimFile& file_;
-  bool of_oracle_ = false;
+  std::string of_;
   std::vector<Bound> bounds_;
 };
 
@@ -192,6 +202,7 @@ class ExpectationReader {
     for (const std::size_t index : read_names("callers", file_.callers, index_of)) {
       selection_.populations.push_back(static_cast<std::uint16_t>(index));
     }
+    read_attempts();
     if (const YamlValue* const service = map_.find("service")) {
       if (const auto index = index_of(*service, file_.services)) {
         selection_.service = static_cast<std::uint16_t>(*index);
@@ -213,6 +224,21 @@ class ExpectationReader {
       map_.fault(to != nullptr ? "to" : "from",
                  "nothing is left to look at: from is not before to");
     }
+  }
+
+  void read_attempts() {
+    const YamlValue* const value = map_.find("attempt");
+    if (value == nullptr) {
+      return;
+    }
+    std::vector<std::string> texts;
+    for (const YamlValue& item : value->items()) {
+      if (const auto attempt = count_of(item, 1U, kMostAttempts)) {
+        selection_.attempts.push_back(*attempt);
+        texts.push_back("attempt " + item.text());
+      }
+    }
+    add_whom(texts);
   }
 
   using Find = std::optional<std::size_t> (*)(const YamlValue&, const std::vector<std::string>&);

@@ -249,7 +249,7 @@ Policy gate_policy(const GateSpec& gate) {
 
 void read_policies(const YamlValue& value, SimFileSpec& file) {
   for (const YamlMap::Entry& entry : named_entries(value, "policies")) {
-    if (entry.name == "oracle") {
+    if (entry.name == kOracle) {
       entry.value.fault("that is what the best fixed limits are called: choose another name");
     }
     file.policies.push_back(PolicyReader(entry, file).read());

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -118,8 +119,7 @@ std::vector<std::pair<SimPart, sim::Selection>> parts_of(const SimFile& file) {
   }
   const std::vector<std::uint8_t> classes = classes_in_use(file);
   for (const std::uint8_t i : classes.size() > 1 ? classes : std::vector<std::uint8_t>()) {
-    add(SimPart::Kind::of_class, file.classes[i],
-        [i](sim::Selection& s) { s.classes = {i}; });
+    add(SimPart::Kind::of_class, file.classes[i], [i](sim::Selection& s) { s.classes = {i}; });
   }
   for (std::size_t i = 0; i < file.services.size() && file.services.size() > 1; ++i) {
     add(SimPart::Kind::service, file.services[i],
@@ -192,7 +192,12 @@ class Study {
   }
   [[nodiscard]] std::uint64_t seed(std::size_t i) const { return options_.first_seed + i; }
 
+  using ByExpectation = std::vector<std::vector<double>>;  // and by seed
+
   std::vector<SimPolicyOutcome> run_policies();
+  [[nodiscard]] ByExpectation no_figures() const;
+  void take_figures(const std::string& whose, std::size_t s, const sim::Result& result);
+  [[nodiscard]] std::vector<SimVerdict> verdicts_on(const std::string& policy) const;
   SimOracleFound look_for_oracle();
   std::vector<std::uint32_t> best_limits();
 
@@ -201,21 +206,22 @@ class Study {
   const SimPolicy* gated_;
   std::vector<std::pair<SimPart, sim::Selection>> parts_;
   Crew crew_;
-  // What the oracle came to for each expectation that is compared with it: by seed.
-  std::vector<std::vector<double>> reached_by_oracle_;
+  // What each policy and the oracle came to, where an expectation speaks of it.
+  std::map<std::string, ByExpectation> reached_;
 };
 
 std::vector<SimPolicyOutcome> Study::run_policies() {
   const std::size_t seeds = options_.seeds;
   std::vector<SimPolicyOutcome> outcomes(file_.policies.size());
-  std::vector<std::vector<std::vector<double>>> seen(file_.policies.size());
+  std::vector<std::vector<sim::Watch>> watches(file_.policies.size());
   for (std::size_t p = 0; p < outcomes.size(); ++p) {
     outcomes[p].policy = file_.policies[p].name;
     for (const auto& [part, selection] : parts_) {
       outcomes[p].parts.push_back(part);
       outcomes[p].parts.back().by_seed.resize(seeds);
     }
-    seen[p].assign(file_.expectations.size(), std::vector<double>(seeds));
+    watches[p].resize(seeds);
+    reached_[outcomes[p].policy] = no_figures();
   }
   crew_.do_all(outcomes.size() * seeds, [&](std::size_t job) {
     const std::size_t p = job / seeds;
@@ -225,27 +231,47 @@ std::vector<SimPolicyOutcome> Study::run_policies() {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       outcomes[p].parts[i].by_seed[s] = summarized(result, parts_[i].second);
     }
-    for (std::size_t e = 0; e < file_.expectations.size(); ++e) {
-      const SimExpectation& expectation = file_.expectations[e];
-      if (expectation.policy == policy.name) {
-        seen[p][e][s] = figure_of(expectation, summarized(result, expectation.from));
-      }
-    }
+    take_figures(policy.name, s, result);
+    watches[p][s] = result.watch;
     if (s == 0) {
       outcomes[p].timeline =
           timeline_of(result.journal, result.ended, result.limits, result.turnouts);
     }
   });
   for (std::size_t p = 0; p < outcomes.size(); ++p) {
-    for (std::size_t e = 0; e < file_.expectations.size(); ++e) {
-      if (file_.expectations[e].policy == outcomes[p].policy) {
-        static const std::vector<double> kNone;
-        const auto& oracle = e < reached_by_oracle_.size() ? reached_by_oracle_[e] : kNone;
-        outcomes[p].verdicts.push_back(judge(file_.expectations[e], seen[p][e], oracle));
-      }
-    }
+    outcomes[p].verdicts = verdicts_on(outcomes[p].policy);
+    const auto broken = broken_rules(file_.policies[p].scenario, watches[p], options_.first_seed);
+    outcomes[p].verdicts.insert(outcomes[p].verdicts.end(), broken.begin(), broken.end());
   }
   return outcomes;
+}
+
+Study::ByExpectation Study::no_figures() const {
+  return ByExpectation(file_.expectations.size(), std::vector<double>(options_.seeds));
+}
+
+// Of a policy or of the oracle: what expectations of it, or comparisons with it, speak of.
+void Study::take_figures(const std::string& whose, std::size_t s, const sim::Result& result) {
+  for (std::size_t e = 0; e < file_.expectations.size(); ++e) {
+    const SimExpectation& expectation = file_.expectations[e];
+    if (expectation.policy == whose || expectation.bound.of == whose) {
+      reached_.at(whose)[e][s] = figure_of(expectation, summarized(result, expectation.from));
+    }
+  }
+}
+
+std::vector<SimVerdict> Study::verdicts_on(const std::string& policy) const {
+  static const std::vector<double> kNone;
+  std::vector<SimVerdict> verdicts;
+  for (std::size_t e = 0; e < file_.expectations.size(); ++e) {
+    const SimExpectation& expectation = file_.expectations[e];
+    if (expectation.policy == policy) {
+      const auto another = reached_.find(expectation.bound.of);
+      verdicts.push_back(judge(expectation, reached_.at(policy)[e],
+                               another == reached_.end() ? kNone : another->second[e]));
+    }
+  }
+  return verdicts;
 }
 
 // Phase by phase, with the best of the phases before in force, on the first seed.
@@ -273,15 +299,13 @@ SimOracleFound Study::look_for_oracle() {
   SimOracleFound found;
   found.limits = best_limits();
   found.by_seed.resize(options_.seeds);
-  reached_by_oracle_.assign(file_.expectations.size(), std::vector<double>(options_.seeds));
+  const std::string name(kOracle);
+  reached_[name] = no_figures();
   const sim::Scenario scenario = with_limits(gated_->scenario, *file_.oracle, found.limits);
   crew_.do_all(options_.seeds, [&](std::size_t s) {
     const sim::Result result = crew_.run(scenario, seed(s), run_name("the best limit", seed(s)));
     found.by_seed[s] = summarized(result, parts_.front().second);
-    for (std::size_t e = 0; e < file_.expectations.size(); ++e) {
-      reached_by_oracle_[e][s] =
-          figure_of(file_.expectations[e], summarized(result, file_.expectations[e].from));
-    }
+    take_figures(name, s, result);
   });
   return found;
 }

@@ -287,6 +287,16 @@ bool GateDoor::light_waits_above(std::uint32_t importance) const noexcept {
                      [](std::uint32_t n) { return n != 0; });
 }
 
+// What a class may fill of the limit: its share of it, and no more than those above it.
+std::uint32_t GateDoor::room_of(std::uint32_t importance) const noexcept {
+  std::uint64_t share = 1000;
+  for (std::uint32_t c = 0; c <= importance; ++c) {
+    const std::uint16_t own = model_.policy.classes[c].share;
+    share = own == 0 ? share : std::min<std::uint64_t>(share, own);
+  }
+  return static_cast<std::uint32_t>((gate_.limit() * share + 999) / 1000);
+}
+
 // A heavy head that does not fit is passed by nobody of its class or below, so light ones count as
 // kept from an idle slot only where no heavy one of their class or above waits.
 void GateDoor::look() {
@@ -302,7 +312,7 @@ void GateDoor::look() {
     return;
   }
   for (std::uint32_t c = 0; c < kMaxClasses && heavy_waiting_[c] == 0; ++c) {
-    if (light_waiting_[c] != 0) {
+    if (light_waiting_[c] != 0 && in_flight < room_of(c)) {
       ++watch_.idle_beside_waiter;
       return;
     }

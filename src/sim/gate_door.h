@@ -71,6 +71,7 @@ class GateDoor final : public Door {
   void conclude(AttemptId id, Settled& settled);
   void heed(Signals signals);
   [[nodiscard]] bool light_waits_above(std::uint32_t importance) const noexcept;
+  [[nodiscard]] std::uint32_t room_of(std::uint32_t importance) const noexcept;
   [[nodiscard]] Held& hold(AttemptId id);
   [[nodiscard]] bool waits(AttemptId id) const;
   Held let_go(AttemptId id);

@@ -71,7 +71,8 @@ class Counter {
     done_.in_time = ratio(static_cast<double>(done_.useful), decided);
     done_.served = ratio(static_cast<double>(served_), static_cast<double>(done_.calls));
     done_.of_starts = ratio(static_cast<double>(own_starts_), static_cast<double>(starts_));
-    done_.in_flight = present_ / length;
+    done_.in_flight =
+        present_ / static_cast<double>((selection_.span.to - selection_.span.from).ns);
     done_.latency = times_of(latency_);
     done_.answered = answered_.size() == done_.useful ? done_.latency : times_of(answered_);
     done_.wait = times_of(wait_);
@@ -126,7 +127,7 @@ class Counter {
     if (e.admitted()) {
       const Instant from = std::max(e.started, selection_.span.from);
       const Instant to = std::min(e.ended, selection_.span.to);
-      present_ += from < to ? seconds(to - from) * e.cost : 0;
+      present_ += from < to ? static_cast<double>((to - from).ns) * e.cost : 0;
     }
   }
 
@@ -145,7 +146,7 @@ class Counter {
   std::uint64_t good_ended_ = 0;
   std::uint64_t starts_ = 0;
   std::uint64_t own_starts_ = 0;
-  double present_ = 0;
+  double present_ = 0;  // whole nanoseconds, so that half of a limit is half of it
   double work_ = 0;
   double wasted_work_ = 0;
   std::vector<double> latency_;
@@ -159,7 +160,8 @@ bool Selection::picks(const Ending& e) const noexcept {
   const auto one_of = [](const auto& chosen, auto which) {
     return chosen.empty() || std::find(chosen.begin(), chosen.end(), which) != chosen.end();
   };
-  return surrounds(e) && one_of(populations, e.population) && one_of(classes, e.importance);
+  return surrounds(e) && one_of(populations, e.population) && one_of(classes, e.importance) &&
+         one_of(attempts, e.attempt);
 }
 
 bool Selection::surrounds(const Ending& e) const noexcept {

@@ -19,6 +19,7 @@ struct Selection {
   Span span{};  // rates and work count by when an attempt ended, shares by when it was offered
   std::vector<std::uint16_t> populations{};  // empty: all
   std::vector<std::uint8_t> classes{};       // empty: all
+  std::vector<std::uint32_t> attempts{};     // of a call, 1 is the first; empty: all
   std::optional<std::uint16_t> service{};
   std::optional<std::uint32_t> instance{};
 

@@ -72,7 +72,7 @@ void check(const std::string& text) {
   for (const SimExpectation& expectation : file.expectations) {
     FUZZ_EXPECT(find_sim_figure(expectation.figure) != nullptr);
     FUZZ_EXPECT(expectation.from.span.from < expectation.from.span.to);
-    FUZZ_EXPECT(!expectation.bound.of_oracle || file.oracle);
+    FUZZ_EXPECT(expectation.bound.of != kOracle || file.oracle);
   }
 }
 

@@ -98,6 +98,19 @@ TEST(AnyRun, TriesAgainWhenItsCallersDo) {
   EXPECT_EQ(attempts[4], 0U);
 }
 
+// A waiter whose class has its share of the limit waits beside idle slots, and should.
+TEST(AnyRun, LeavesSlotsIdleThatAClassMayNotFill) {
+  Population callers = r3_callers(2000);
+  callers.importance = 3;
+  Scenario scenario = scenario_of({callers}, kR3Workers, 10);
+  scenario.services[0].gate = gate_of(kR3Workers);
+  scenario.services[0].gate->policy.classes[3].share = 300;
+  const Result result = run(scenario, 1);
+  EXPECT_EQ(result.watch.idle_beside_waiter, 0U);
+  EXPECT_EQ(result.watch.peak_in_flight, 3U);
+  EXPECT_GT(result.watch.peak_waiting, 3U);
+}
+
 TEST(RetryAfter, IsObeyedToTheSecond) {
   Population callers = r3_callers(2000);
   callers.retry = {.attempts = 2};

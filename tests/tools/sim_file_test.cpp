@@ -443,7 +443,8 @@ expect:
   - {policy: [b, a], goodput: {at_least: 58200/m, at_most: 1000/s}}
   - {policy: a, wait_mean: {is: 40ms, within: 2.5%}}
   - {policy: a, waste: {is: 0.5%, errors: 3}, class: [critical, sheddable]}
-  - {policy: a, goodput: {at_least: 97%, of: oracle}, to: 50s})"));
+  - {policy: a, goodput: {at_least: 97%, of: oracle}, to: 50s}
+  - {policy: a, p99: {at_most: 200%, of: b}, attempt: [2, 3]})"));
   const auto& all = file.expectations;
   std::vector<std::string> texts;
   for (const SimExpectation& one : all) {
@@ -456,7 +457,8 @@ expect:
                                  "b: goodput at most 1000/s", "a: goodput at most 1000/s",
                                  "a: wait_mean 40ms within 2.5%",
                                  "a: waste of critical and sheddable 0.5% within 3 standard errors",
-                                 "a: goodput to 50s at least 97% of the oracle's"));
+                                 "a: goodput to 50s at least 97% of the oracle's",
+                                 "a: p99 of attempt 2 and attempt 3 at most 200% of b's"));
   EXPECT_EQ(all[0].figure, "useful");
   EXPECT_EQ(all[0].bound.kind, SimBound::Kind::is);
   EXPECT_EQ(all[0].bound.value, 6050);
@@ -475,9 +477,12 @@ expect:
   EXPECT_DOUBLE_EQ(all[8].bound.value, 0.005);
   EXPECT_EQ(all[8].bound.tolerance, 3);
   EXPECT_THAT(all[8].from.classes, ElementsAre(1, 3));
-  EXPECT_TRUE(all[9].bound.of_oracle);
+  EXPECT_EQ(all[9].bound.of, kOracle);
   EXPECT_DOUBLE_EQ(all[9].bound.value, 0.97);
   EXPECT_EQ(all[9].from.span.to, at(50));
+  EXPECT_EQ(all[10].bound.of, "b");
+  EXPECT_DOUBLE_EQ(all[10].bound.value, 2);
+  EXPECT_THAT(all[10].from.attempts, ElementsAre(2, 3));
 }
 
 // One worker of 10 ms, asked 50 times a second for 10 s: nobody ever waits.
@@ -988,8 +993,7 @@ TEST(SimFile, FaultsOfTheOracle) {
 }
 
 TEST(SimFile, AnExpectationMayBeOfSeveralFigures) {
-  const SimFile file = read_sim_text(kMore + std::string("expect: [{p99: 1s, useful: 5}]\n"), ".");
-  ASSERT_TRUE(file.faults.empty());
+  const SimFile file = read_sound(file_with(kMore, "expect: [{p99: 1s, useful: 5}]"));
   ASSERT_EQ(file.expectations.size(), 2U);
   EXPECT_EQ(file.expectations[0].text, "useful 5");
   EXPECT_EQ(file.expectations[1].text, "p99 1s");
@@ -1034,7 +1038,9 @@ TEST(SimFile, FaultsOfExpectations) {
       {kMore, "expect: [{goodput: {at_least: 97%, of: oracle}}]",
        "6:40: key 'expect[1].goodput.of': there is no oracle; write 'oracle: {limits: 1-64}'"},
       {kMore, "expect: [{goodput: {at_least: 9/s, of: policy}}]",
-       "6:40: key 'expect[1].goodput.of': value 'policy': allowed is oracle"},
+       "6:40: key 'expect[1].goodput.of': value 'policy': allowed is one of oracle, a"},
+      {kMore, "expect: [{useful: 5, attempt: 0}]",
+       "6:31: key 'expect[1].attempt': value '0': allowed is a whole number from 1 to 100"},
       {kMore, "expect: [{useful: 5, class: gold}]",
        "6:29: key 'expect[1].class': value 'gold': allowed is one of critical_plus, critical, "
        "sheddable_plus, sheddable"},

@@ -1,0 +1,85 @@
+// Whether what a file expects has come true, and what must hold whatever it expects.
+#include "sim_expect.h"
+
+#include <gmock/gmock.h>
+
+#include "sim_file.h"
+#include "sim_run.h"
+
+namespace loadline::tools {
+namespace {
+
+using testing::ElementsAre;
+
+SimExpectation p99_at_most_twice(std::string of) {
+  SimExpectation expectation;
+  expectation.figure = "p99";
+  expectation.text = "p99 at most 200% of b's";
+  expectation.bound = {.kind = SimBound::Kind::at_most, .value = 2, .of = std::move(of)};
+  return expectation;
+}
+
+TEST(SimExpect, ComparesSeedBySeed) {
+  const SimExpectation expectation = p99_at_most_twice("b");
+  const SimVerdict held = judge(expectation, {0.01, 0.05}, {0.01, 0.03});
+  EXPECT_TRUE(held.holds);
+  EXPECT_EQ(held.seen, "50 ms (10 ms to 50 ms), 166.7 % of b's");
+  // The means would hold.
+  EXPECT_FALSE(judge(expectation, {0.03, 0.01}, {0.01, 0.03}).holds);
+  EXPECT_EQ(judge(expectation, {0.01}, {}).seen, "10 ms, but the oracle was not looked for");
+  EXPECT_EQ(judge(p99_at_most_twice("oracle"), {0.01}, {0.01}).seen,
+            "10 ms, 100.0 % of the best fixed limit's");
+}
+
+std::vector<std::string> texts(const std::vector<SimVerdict>& verdicts) {
+  std::vector<std::string> texts;
+  for (const SimVerdict& verdict : verdicts) {
+    EXPECT_FALSE(verdict.holds);
+    texts.push_back(verdict.text + ": " + verdict.seen);
+  }
+  return texts;
+}
+
+TEST(SimExpect, RulesOfAnyRunAreNamedWhereTheyAreBroken) {
+  sim::Scenario scenario;
+  scenario.services[0].gate.emplace();
+  sim::Watch idle;
+  idle.idle_beside_waiter = 3;
+  idle.passed = 1;
+  sim::Watch miscounted;
+  miscounted.miscounts = 2;
+  EXPECT_THAT(texts(broken_rules(scenario, {{}, {}}, 1)), ElementsAre());
+  EXPECT_THAT(texts(broken_rules(scenario, {{}, idle, miscounted}, 5)),
+              ElementsAre("a slot is never idle beside a waiter: broken 3 times with seed 6",
+                          "the gate's count is right: broken 2 times with seed 7",
+                          "nobody is passed by a less important one: broken 1 times with seed 6"));
+  // A guarantee lets the less important pass.
+  scenario.services[0].gate->policy.classes[3].guarantee = 50;
+  EXPECT_EQ(texts(broken_rules(scenario, {idle}, 1)).size(), 1U);
+}
+
+// One worker of 1 s, and two who come at once: the second is refused, and served when it comes
+// again.
+TEST(SimExpect, LooksAtOneAttemptOfACall) {
+  const SimFile file = read_sim_text(R"(version: 1
+duration: 10s
+service: {workers: 1, work: 1s}
+callers: {all: {arrivals: {bursts: 2, at: 1s}, retries: {attempts: 2, pause: 2s, obeys: off}}}
+policies: {a: {limit: 1, queue: off}, nobody: {limit: 1, callers: {all: off}}}
+expect:
+  - {policy: a, attempt: 1, calls: 2, admitted: 50%}
+  - {policy: a, attempt: 2, calls: 0, attempts: 1, admitted: 100%}
+  - {policy: a, attempt: [1, 2], attempts: 3, refused: 1}
+  - {policy: nobody, attempts: 0}
+)",
+                                     "");
+  ASSERT_TRUE(file.faults.empty());
+  for (const SimPolicyOutcome& policy : run_sim(file, {}, {}, {}).policies) {
+    for (const SimVerdict& verdict : policy.verdicts) {
+      EXPECT_TRUE(verdict.holds) << verdict.text << ": " << verdict.seen;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace loadline::tools
