@@ -1,5 +1,4 @@
-// How those who were turned away come back. The names in the comments are those of the scenarios'
-// list.
+// When those who were turned away come back; that they are served is in scenarios/storms.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,24 +17,15 @@ constexpr double kStorm = 40;  // by then the gate knows what usually comes
 
 // Half of the capacity as usual, and 5,500 in the second from kStorm on, of whom 5,000 are too
 // many.
-Scenario storm(double obedient) {
+Scenario storm() {
   constexpr std::uint32_t kUntilServed = 1000;
   Population usual = r3_callers(500);
   usual.retry = {.attempts = kUntilServed};
-  Population obeying = r3_callers(0);
-  obeying.arrivals = Arrivals::even({0, {{at(kStorm), 5500 * obedient}, {at(kStorm + 1), 0}}});
-  obeying.retry = {.attempts = kUntilServed};
-  Population ignoring = r3_callers(0);
-  ignoring.arrivals =
-      Arrivals::even({0, {{at(kStorm), 5500 * (1 - obedient)}, {at(kStorm + 1), 0}}});
-  ignoring.retry = {.attempts = 4, .obeys = false};
-  Scenario scenario = scenario_of({usual, obeying, ignoring}, kR3Workers, kStorm + 60);
+  Population many = usual;
+  many.arrivals = Arrivals::even({0, {{at(kStorm), 5500}, {at(kStorm + 1), 0}}});
+  Scenario scenario = scenario_of({usual, many}, kR3Workers, kStorm + 60);
   scenario.services[0].gate = gate_of(kR3Workers);
   return scenario;
-}
-
-bool obedient_second_try(const Ending& e) {
-  return e.population < 2 && e.attempt == 2 && e.called >= at(kStorm) && e.called < at(kStorm + 1);
 }
 
 // The fullest 100 ms of returns over the mean between their 1st and 99th percentile, wherever the
@@ -67,48 +57,14 @@ double peak_over_mean(const Journal& journal) {
   return peak / mean;
 }
 
-struct Row {
-  double rejected = 0;
-  double peak = 0;
-  double second_try = 0;
-  double drained = 0;
-};
-
-std::vector<Row> rows_of(const Scenario& scenario) {
-  return over_seeds(kSeeds, [&](std::uint64_t seed) {
-    const Journal journal = checked(scenario, seed).journal;
-    Row row;
-    row.rejected = static_cast<double>(count(journal, [](const Ending& e) {
-      return e.attempt == 1 && e.fate == Fate::refused && e.offered >= at(kStorm) &&
-             e.offered < at(kStorm + 1);
-    }));
-    row.peak = peak_over_mean(journal);
-    row.second_try = admitted(journal, {}, obedient_second_try) * 100;
-    for (const Ending& e : journal) {
-      if (e.attempt > 1 && e.admitted()) {
-        row.drained = std::max(row.drained, seconds(e.offered) - kStorm - 1);
-      }
-    }
-    return row;
-  });
+TEST(TheRejected, ComeBackEvenly) {
+  at_most(
+      "fullest 100 ms / mean",
+      over_seeds(kSeeds,
+                 [](std::uint64_t seed) { return peak_over_mean(checked(storm(), seed).journal); }),
+      1.5);
 }
 
-// S4
-TEST(TheRejected, ComeBackEvenlyAndAreServed) {
-  const auto rows = rows_of(storm(1));
-  at_least("rejected", column(rows, &Row::rejected), 4500);
-  at_most("fullest 100 ms / mean", column(rows, &Row::peak), 1.5);
-  at_least("admitted at the second try, %", column(rows, &Row::second_try), 90);
-  shown("drained after, s", column(rows, &Row::drained));
-}
-
-// S4
-TEST(TheRejected, AreServedIfTheyObeyThoughHalfDoNot) {
-  const auto rows = rows_of(storm(0.5));
-  at_least("admitted at the second try, %", column(rows, &Row::second_try), 90);
-}
-
-// S4
 TEST(ABurstTooLarge, IsSentToAllSecondsAlike) {
   for (const double usual : {0.0, 500.0}) {
     for (const std::uint32_t size : {1500U, 5000U}) {
