@@ -53,6 +53,8 @@ class Counter {
     }
     own_starts_ += started ? 1 : 0;
     measure_presence(e);
+    // By when the call was made: the second attempt of an earlier one serves nobody counted here.
+    served_ += e.good() && selection_.span.holds(e.called) ? 1 : 0;
     if (selection_.span.holds(e.offered)) {
       count(e);
     }
@@ -83,7 +85,6 @@ class Counter {
   void count(const Ending& e) {
     ++done_.attempts;
     done_.calls += e.attempt == 1 ? 1 : 0;
-    served_ += e.good() ? 1 : 0;
     if (e.fate == Fate::open) {
       ++done_.open;
       return;

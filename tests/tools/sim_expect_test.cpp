@@ -70,6 +70,8 @@ expect:
   - {policy: a, attempt: 1, calls: 2, admitted: 50%}
   - {policy: a, attempt: 2, calls: 0, attempts: 1, admitted: 100%}
   - {policy: a, attempt: [1, 2], attempts: 3, refused: 1}
+  - {policy: a, served: 100%, to: 2s}
+  - {policy: a, useful: 1, calls: 0, from: 2s}
   - {policy: nobody, attempts: 0}
 )",
                                      "");
