@@ -36,11 +36,14 @@ void keep_policies(SimFile& file, const std::vector<std::string>& wanted) {
       refuse_value("--policy", name, "one of its policies: " + names);
     }
   }
-  std::erase_if(file.policies, [&](const SimPolicy& p) {
-    return std::find(wanted.begin(), wanted.end(), p.name) == wanted.end();
-  });
+  const auto is_wanted = [&](const std::string& name) {
+    return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+  };
+  std::erase_if(file.policies, [&](const SimPolicy& p) { return !is_wanted(p.name); });
+  // Nor can one be compared with a policy that is not run.
   std::erase_if(file.expectations, [&](const SimExpectation& e) {
-    return std::find(wanted.begin(), wanted.end(), e.policy) == wanted.end();
+    const std::string& other = e.bound.of;
+    return !is_wanted(e.policy) || (!other.empty() && other != kOracle && !is_wanted(other));
   });
 }
 
