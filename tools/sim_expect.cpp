@@ -59,17 +59,37 @@ SimVerdict judge_mean(const SimExpectation& expectation, const SimFigure& figure
                       const std::vector<double>& seen) {
   const Mean mean = mean_of(seen);
   SimVerdict verdict{.text = expectation.text, .seen = {}, .holds = false};
-  if (std::isnan(mean.error)) {
-    verdict.seen = fmt::format("{}, of one seed, which has no standard error",
-                               format_figure(figure, mean.value));
+  if (seen.size() < 2 || std::isnan(mean.value)) {
+    verdict.seen = format_figure(figure, mean.value) +
+                   (seen.size() < 2 ? ", of one seed, which has no standard error"
+                                    : ", nothing to measure with some seed");
     return verdict;
   }
   const double away = std::abs(mean.value - expectation.bound.value);
   verdict.holds = away <= expectation.bound.tolerance * mean.error;
-  verdict.seen =
-      fmt::format("{}, {:.1f} standard errors of {} away", format_figure(figure, mean.value),
-                  away / mean.error, format_figure(figure, mean.error));
+  verdict.seen = mean.error == 0 ? format_figure(figure, mean.value) + " with every seed"
+                                 : fmt::format("{}, {:.1f} standard errors of {} away",
+                                               format_figure(figure, mean.value), away / mean.error,
+                                               format_figure(figure, mean.error));
   return verdict;
+}
+
+// "166.7 % of b's": the share that is the worst of the seeds', where there are such shares.
+std::string compared(const SimFigure& figure, const SimBound& bound,
+                     const std::vector<double>& seen, const std::vector<double>& another) {
+  const std::string whose = (bound.of == kOracle ? "the best fixed limit" : bound.of) + "'s";
+  std::vector<double> shares;
+  for (std::size_t s = 0; s < seen.size(); ++s) {
+    if (!std::isnan(seen[s]) && another[s] > 0) {
+      shares.push_back(seen[s] / another[s]);
+    }
+  }
+  if (shares.empty()) {
+    return fmt::format("; {} {}", whose, format_figure(figure, another.front()));
+  }
+  const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
+  const double worst = bound.kind == SimBound::Kind::at_most ? *most : *least;
+  return fmt::format(", {:.1f} % of {}", worst * 100, whose);
 }
 
 bool guarantees_any(const sim::Scenario& scenario) {
@@ -99,17 +119,12 @@ SimVerdict judge(const SimExpectation& expectation, const std::vector<double>& s
   if (compares && another.empty()) {
     return {expectation.text, verdict.seen + ", but the oracle was not looked for", false};
   }
-  double worst = 0;
   for (std::size_t s = 0; s < seen.size(); ++s) {
     const double target = compares ? bound.value * another[s] : bound.value;
     verdict.holds = verdict.holds && within(bound, seen[s], target);
-    const double share = compares ? seen[s] / another[s] : 0;
-    const bool worse = bound.kind == SimBound::Kind::at_most ? share > worst : share < worst;
-    worst = s == 0 || worse ? share : worst;
   }
   if (compares) {
-    verdict.seen += fmt::format(", {:.1f} % of {}'s", worst * 100,
-                                bound.of == kOracle ? "the best fixed limit" : bound.of);
+    verdict.seen += compared(figure, bound, seen, another);
   }
   return verdict;
 }

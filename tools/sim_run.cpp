@@ -208,6 +208,7 @@ class Study {
   Crew crew_;
   // What each policy and the oracle came to, where an expectation speaks of it.
   std::map<std::string, ByExpectation> reached_;
+  std::vector<SimVerdict> broken_by_oracle_;
 };
 
 std::vector<SimPolicyOutcome> Study::run_policies() {
@@ -240,8 +241,13 @@ std::vector<SimPolicyOutcome> Study::run_policies() {
   });
   for (std::size_t p = 0; p < outcomes.size(); ++p) {
     outcomes[p].verdicts = verdicts_on(outcomes[p].policy);
-    const auto broken = broken_rules(file_.policies[p].scenario, watches[p], options_.first_seed);
-    outcomes[p].verdicts.insert(outcomes[p].verdicts.end(), broken.begin(), broken.end());
+    const auto add = [&verdicts = outcomes[p].verdicts](const std::vector<SimVerdict>& broken) {
+      verdicts.insert(verdicts.end(), broken.begin(), broken.end());
+    };
+    add(broken_rules(file_.policies[p].scenario, watches[p], options_.first_seed));
+    if (gated_ == &file_.policies[p]) {
+      add(broken_by_oracle_);
+    }
   }
   return outcomes;
 }
@@ -302,11 +308,17 @@ SimOracleFound Study::look_for_oracle() {
   const std::string name(kOracle);
   reached_[name] = no_figures();
   const sim::Scenario scenario = with_limits(gated_->scenario, *file_.oracle, found.limits);
+  std::vector<sim::Watch> watches(options_.seeds);
   crew_.do_all(options_.seeds, [&](std::size_t s) {
     const sim::Result result = crew_.run(scenario, seed(s), run_name("the best limit", seed(s)));
     found.by_seed[s] = summarized(result, parts_.front().second);
     take_figures(name, s, result);
+    watches[s] = result.watch;
   });
+  for (SimVerdict& broken : broken_rules(scenario, watches, options_.first_seed)) {
+    broken.text += ", with the best fixed limit";
+    broken_by_oracle_.push_back(std::move(broken));
+  }
   return found;
 }
 

@@ -29,6 +29,27 @@ TEST(SimExpect, ComparesSeedBySeed) {
   EXPECT_EQ(judge(expectation, {0.01}, {}).seen, "10 ms, but the oracle was not looked for");
   EXPECT_EQ(judge(p99_at_most_twice("oracle"), {0.01}, {0.01}).seen,
             "10 ms, 100.0 % of the best fixed limit's");
+  // Nothing is no share of nothing.
+  EXPECT_EQ(judge(expectation, {0.01}, {0}).seen, "10 ms; b's 0 ms");
+  EXPECT_TRUE(judge(expectation, {0}, {0}).holds);
+  const SimVerdict none = judge(expectation, {sim::Summary::kNothing}, {0.01});
+  EXPECT_FALSE(none.holds);
+  EXPECT_EQ(none.seen, "-; b's 10 ms");
+}
+
+TEST(SimExpect, AMeanIsJudgedByTheSpreadBetweenSeeds) {
+  SimExpectation expectation = p99_at_most_twice("");
+  expectation.bound = {.kind = SimBound::Kind::errors, .value = 0.02, .tolerance = 3, .of = {}};
+  // Of 10 and 20 ms the mean is 15 and its standard error 5.
+  const SimVerdict held = judge(expectation, {0.01, 0.02}, {});
+  EXPECT_TRUE(held.holds);
+  EXPECT_EQ(held.seen, "15 ms, 1.0 standard errors of 5 ms away");
+  EXPECT_EQ(judge(expectation, {0.02}, {}).seen, "20 ms, of one seed, which has no standard error");
+  EXPECT_EQ(judge(expectation, {0.01, 0.01}, {}).seen, "10 ms with every seed");
+  EXPECT_FALSE(judge(expectation, {0.01, 0.01}, {}).holds);
+  EXPECT_TRUE(judge(expectation, {0.02, 0.02}, {}).holds);
+  EXPECT_EQ(judge(expectation, {0.01, sim::Summary::kNothing}, {}).seen,
+            "-, nothing to measure with some seed");
 }
 
 std::vector<std::string> texts(const std::vector<SimVerdict>& verdicts) {
