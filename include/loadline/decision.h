@@ -107,8 +107,15 @@ class Permit {
   template <class Sync>
   friend class BasicGate;
 
-  // What is to be done beside giving back the units.
-  enum class Kind : std::uint8_t { plain, heavy, exempt };
+  // What is to be done beside giving back the units: nothing, or any of these together.
+  enum Kind : std::uint8_t {
+    plain = 0,
+    heavy = 1,
+    exempt = 2,
+    observed = 4,
+    timed = 8,  // observed, and its time is that of a service within its limit
+    tied = 16,  // observed, and it ends in the shadow when it ends here
+  };
 
   Permit(Instant started, std::uint32_t cost, std::uint8_t importance) noexcept
       : started_(started), cost_(cost), importance_(importance), held_(true) {}
@@ -118,8 +125,8 @@ class Permit {
   std::uint32_t cost_ = 0;
   std::uint32_t charged_ = 0;  // to the tenant, before it was known (gate/tenants.h)
   std::uint8_t importance_ = 0;
-  std::uint8_t group_ = 0xff;  // that was charged, too
-  Kind kind_ = Kind::plain;
+  std::uint8_t group_ = 0xff;        // that was charged, too
+  std::uint8_t kind_ = Kind::plain;  // of Kind
   bool held_ = false;
 };
 

@@ -26,6 +26,7 @@
 
 #include "loadline/decision.h"
 #include "loadline/gate/block.h"
+#include "loadline/gate/shadow.h"
 #include "loadline/gate/sync.h"
 #include "loadline/gate/word.h"
 #include "loadline/policy.h"
@@ -211,12 +212,13 @@ class BasicGate {
   // Judging (src/gate/judge.h): no effects.
   [[nodiscard, gnu::always_inline]] std::uint32_t charge(const Request& request) const noexcept;
   [[nodiscard]] std::uint32_t heavy_in_flight() const noexcept;
-  [[nodiscard]] bool heavies_are_full(std::uint32_t cost) const noexcept;
+  [[nodiscard]] bool heavies_are_full(std::uint32_t cost, bool in_shadow = false) const noexcept;
   [[nodiscard, gnu::always_inline]] bool fits(Word word, std::uint32_t importance,
-                                              std::uint32_t cost) const noexcept;
-  [[nodiscard, gnu::always_inline]] bool newest_first(std::uint32_t importance) const noexcept;
+                                              std::uint32_t cost, bool in_shadow) const noexcept;
+  [[nodiscard, gnu::always_inline]] bool newest_first(std::uint32_t importance,
+                                                      bool in_shadow = false) const noexcept;
   [[nodiscard]] bool is_off() const noexcept;
-  [[nodiscard]] std::uint32_t above_limit(Word word) const noexcept;
+  [[nodiscard]] bool observes() const noexcept;
   [[nodiscard, gnu::always_inline]] bool draining() const noexcept;
   [[nodiscard, gnu::always_inline]] Judgement judge(const Request& request, std::uint32_t cost,
                                                     Word word, Instant now,
@@ -229,10 +231,14 @@ class BasicGate {
   [[nodiscard, gnu::always_inline]] Duration known_service_mean(Instant now) const noexcept;
   [[nodiscard, gnu::always_inline]] Duration expected_service(const Request& request, Instant now,
                                                               bool tenants) const noexcept;
-  [[nodiscard, gnu::always_inline]] std::uint32_t occupied_queues() const noexcept;
-  [[nodiscard]] bool heavies_wait_at_or_above(std::uint32_t importance) const noexcept;
-  [[nodiscard, gnu::always_inline]] bool someone_below(std::uint32_t importance) const noexcept;
-  [[nodiscard, gnu::always_inline]] std::uint32_t ahead_of(std::uint32_t importance) const noexcept;
+  [[nodiscard, gnu::always_inline]] std::uint32_t occupied_queues(
+      bool in_shadow = false) const noexcept;
+  [[nodiscard]] bool heavies_wait_at_or_above(std::uint32_t importance,
+                                              bool in_shadow = false) const noexcept;
+  [[nodiscard, gnu::always_inline]] bool someone_below(std::uint32_t importance,
+                                                       bool in_shadow) const noexcept;
+  [[nodiscard, gnu::always_inline]] std::uint32_t ahead_of(std::uint32_t importance,
+                                                           bool in_shadow) const noexcept;
   [[nodiscard, gnu::always_inline]] bool admits_all() const noexcept;
 
   // Offers that do not fit the fast path (src/gate/offer.h).
@@ -253,7 +259,6 @@ class BasicGate {
                      Instant now) noexcept;
   Offer offer_exempt(Slot& mine, const Request& request, Instant now) noexcept;
   Offer let_pass(Slot& mine, const Request& request, Reason reason, Instant now) noexcept;
-  Offer offer_observed(Slot& mine, const Request& request, Instant now) noexcept;
   Offer offer_locked(Participant who, const Request& request, std::uint32_t cost,
                      Instant now) noexcept;
   [[gnu::always_inline]] bool offer_in_section(Participant who, const Request& request,
@@ -268,7 +273,43 @@ class BasicGate {
                                           const Judgement& judgement, Instant now) noexcept;
   [[gnu::always_inline]] Told rejected(Slot& mine, std::uint32_t importance, Reason reason,
                                        Instant now) noexcept;
-  void give_back_special(Slot& mine, Permit::Kind kind, std::uint32_t cost) noexcept;
+  void give_back_special(Slot& mine, const Permit& permit, Outcome ended, Instant now) noexcept;
+
+  // Observing (src/gate/observe.h): what begins with a seat's own, takes the mutex; the rest, with
+  // the mutex held, is about the shadow.
+  struct Foretold {
+    Reason reason = Reason::none;
+    std::uint8_t kind = Permit::plain;
+  };
+  Offer offer_observed(Slot& mine, const Request& request, Instant now) noexcept;
+  Offer let_in(Slot& mine, const Request& request, std::uint32_t cost, Instant now) noexcept;
+  Foretold foretell(Slot& mine, const Request& request, std::uint32_t cost, Instant now) noexcept;
+  void end_observed(Slot& mine, const Permit& permit, Outcome ended, Instant now) noexcept;
+  void note_end(const Permit& permit, ShadowTimes::Drawn one) noexcept;
+  void note_observed(std::uint32_t importance, Reason reason) noexcept;
+  [[nodiscard]] bool shadow_in_use() const noexcept;
+  void look_around(Instant now) noexcept;
+  [[nodiscard]] Word word_of_shadow() const noexcept;
+  [[nodiscard]] std::uint32_t shadow_mask() const noexcept;
+  Judgement judge_in_shadow(const Request& request, std::uint32_t cost, Instant now) noexcept;
+  Judgement wait_in_shadow(const Request& request, std::uint32_t cost, const Judgement& judgement,
+                           Instant now) noexcept;
+  bool turns_in_shadow(std::uint32_t importance, Instant now) noexcept;
+  bool displace_in_shadow(std::uint32_t importance) noexcept;
+  bool refuse_in_shadow(std::uint32_t index, Reason reason) noexcept;
+  void start_in_shadow(std::uint32_t importance, std::uint32_t cost) noexcept;
+  [[nodiscard]] detail::TicketList& shadow_queue_of(std::uint32_t index) const noexcept;
+  [[nodiscard]] std::uint32_t free_waiter() noexcept;
+  void join_shadow(std::uint32_t index, Instant now) noexcept;
+  void leave_shadow(std::uint32_t index) noexcept;
+  [[nodiscard]] std::uint32_t end_of_shadow(std::uint32_t importance, bool heavies,
+                                            bool first) const noexcept;
+  [[nodiscard]] std::uint32_t first_late() const noexcept;
+  void catch_up(Instant now) noexcept;
+  void start_waiters() noexcept;
+  [[nodiscard]] ShadowTimes::Drawn draw_time(std::uint32_t importance) noexcept;
+  void note_services(ShadowServices come) noexcept;
+  void forget_shadow() noexcept;
 
   // Return times (src/gate/returns.h).
   [[gnu::always_inline]] std::uint16_t book_return(Slot& mine, Instant now) noexcept;
@@ -459,6 +500,8 @@ class BasicGate {
   detail::TenantPlace* places_ = nullptr;
   Account* accounts_ = nullptr;
   QuotaCell* quota_cells_ = nullptr;  // with a quota
+  detail::Shadow<Sync>* shadow_ = nullptr;
+  detail::ShadowWaiter* waiters_ = nullptr;
   Capacity capacity_{};
 };
 

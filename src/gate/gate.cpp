@@ -4,6 +4,7 @@
 
 #include "judge.h"
 #include "lifecycle.h"
+#include "observe.h"
 #include "offer.h"
 #include "order.h"
 #include "queue.h"

@@ -33,27 +33,33 @@ std::uint32_t BasicGate<Sync>::heavy_in_flight() const noexcept {
 }
 
 template <class Sync>
-bool BasicGate<Sync>::heavies_are_full(std::uint32_t cost) const noexcept {
-  return heavy_in_flight() + cost > published().heavy_limit.load(std::memory_order_relaxed);
+bool BasicGate<Sync>::heavies_are_full(std::uint32_t cost, bool in_shadow) const noexcept {
+  const std::uint32_t units = in_shadow ? shadow_->in_flight.heavy : heavy_in_flight();
+  return std::uint64_t{units} + cost > published().heavy_limit.load(std::memory_order_relaxed);
 }
 
 // Is there room in the limit, and in the share of it that heavy requests have and wait for?
 template <class Sync>
 [[gnu::always_inline]] inline bool BasicGate<Sync>::fits(Word word, std::uint32_t importance,
-                                                         std::uint32_t cost) const noexcept {
+                                                         std::uint32_t cost,
+                                                         bool in_shadow) const noexcept {
   return std::uint64_t{word.in_flight()} + cost <= threshold(importance) &&
-         (cost == 1 || (!heavies_wait_at_or_above(importance) && !heavies_are_full(cost)));
+         (cost == 1 ||
+          (!heavies_wait_at_or_above(importance, in_shadow) && !heavies_are_full(cost, in_shadow)));
 }
 
 // Does this class serve its newest first?
 template <class Sync>
-[[gnu::always_inline]] inline bool BasicGate<Sync>::newest_first(
-    std::uint32_t importance) const noexcept {
+[[gnu::always_inline]] inline bool BasicGate<Sync>::newest_first(std::uint32_t importance,
+                                                                 bool in_shadow) const noexcept {
   const auto discipline =
       static_cast<Discipline>(published().discipline.load(std::memory_order_relaxed));
+  const auto standing = [&] {
+    return in_shadow ? shadow_->newest_first
+                     : published().newest_first.load(std::memory_order_relaxed);
+  };
   return discipline == Discipline::lifo ||
-         (discipline == Discipline::adaptive &&
-          (published().newest_first.load(std::memory_order_relaxed) >> importance & 1) != 0);
+         (discipline == Discipline::adaptive && (standing() >> importance & 1) != 0);
 }
 
 template <class Sync>
@@ -65,6 +71,11 @@ template <class Sync>
 template <class Sync>
 bool BasicGate<Sync>::is_off() const noexcept {
   return (published().flags.load(std::memory_order_relaxed) & detail::kFlagOff) != 0;
+}
+
+template <class Sync>
+bool BasicGate<Sync>::observes() const noexcept {
+  return (published().flags.load(std::memory_order_relaxed) & detail::kFlagObserve) != 0;
 }
 
 template <class Sync>
@@ -113,40 +124,40 @@ template <class Sync>
 // there already, unless the newest start first.
 template <class Sync>
 [[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::ahead_of(
-    std::uint32_t importance) const noexcept {
+    std::uint32_t importance, bool in_shadow) const noexcept {
   std::uint32_t ahead = 0;
-  const std::uint32_t end = newest_first(importance) ? importance : importance + 1;
+  const std::uint32_t end = newest_first(importance, in_shadow) ? importance : importance + 1;
   for (std::uint32_t c = 0; c < end; ++c) {
-    ahead += guarded().class_waiting[c].load(std::memory_order_relaxed);
+    ahead += guarded().class_waiting[c].load(std::memory_order_relaxed) +
+             (in_shadow ? shadow_->class_waiting[c] : 0U);
   }
   return ahead;
 }
 
 // Light and heavy queues that somebody waits in, a bit each. Exact with the mutex held.
 template <class Sync>
-[[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::occupied_queues() const noexcept {
-  return guarded().occupied.load(std::memory_order_relaxed) & ((1U << detail::kQueues) - 1);
+[[gnu::always_inline]] inline std::uint32_t BasicGate<Sync>::occupied_queues(
+    bool in_shadow) const noexcept {
+  const std::uint32_t queues =
+      in_shadow ? shadow_->occupied : guarded().occupied.load(std::memory_order_relaxed);
+  return queues & ((1U << detail::kQueues) - 1);
 }
 
 template <class Sync>
-bool BasicGate<Sync>::heavies_wait_at_or_above(std::uint32_t importance) const noexcept {
-  return (occupied_queues() >> kMaxClasses & ((2U << importance) - 1)) != 0;
+bool BasicGate<Sync>::heavies_wait_at_or_above(std::uint32_t importance,
+                                               bool in_shadow) const noexcept {
+  return (occupied_queues(in_shadow) >> kMaxClasses & ((2U << importance) - 1)) != 0;
 }
 
 // Not asked of the word, which leaves out those whom others may pass.
 template <class Sync>
-[[gnu::always_inline]] inline bool BasicGate<Sync>::someone_below(
-    std::uint32_t importance) const noexcept {
-  const std::uint32_t queues = occupied_queues();
+[[gnu::always_inline]] inline bool BasicGate<Sync>::someone_below(std::uint32_t importance,
+                                                                  bool in_shadow) const noexcept {
+  const std::uint32_t queues = occupied_queues(in_shadow);
   return ((queues | queues >> kMaxClasses) & kAllClasses & ~((2U << importance) - 1)) != 0;
 }
 
-template <class Sync>
-std::uint32_t BasicGate<Sync>::above_limit(Word word) const noexcept {
-  return word.in_flight() - std::min(word.in_flight(), limit());
-}
-
-// Observing, what is in flight above the limit is who would be waiting: it plays the queue.
+// Observing, the word and all that is asked beside it are the shadow's.
 template <class Sync>
 [[gnu::always_inline]] inline typename BasicGate<Sync>::Judgement BasicGate<Sync>::judge(
     const Request& request, std::uint32_t cost, Word word, Instant now,
@@ -158,20 +169,19 @@ template <class Sync>
     return {.verdict = Verdict::reject, .reason = doomed};
   }
   const bool someone_first = word.waits_at_or_above(request.importance);
-  if (!someone_first && fits(word, request.importance, cost)) {
+  if (!someone_first && fits(word, request.importance, cost, scope.observing)) {
     return {};
   }
   const std::uint32_t room = published().queue_limit.load(std::memory_order_relaxed);
   if (!request.may_wait || room == 0) {
     return {.verdict = Verdict::reject, .reason = Reason::limit};
   }
-  const std::uint32_t waiting = scope.observing ? above_limit(word) : word.waiting();
-  const Judgement wait = judge_wait(request, waiting, now, scope);
-  if (wait.verdict == Verdict::reject || waiting < room) {
+  const Judgement wait = judge_wait(request, word.waiting(), now, scope);
+  if (wait.verdict == Verdict::reject || word.waiting() < room) {
     return wait;
   }
-  if (!scope.observing &&
-      (someone_below(request.importance) || (scope.tenants && may_displace_its_like(request)))) {
+  if (someone_below(request.importance, scope.observing) ||
+      (scope.tenants && may_displace_its_like(request))) {
     return wait;
   }
   return {.verdict = Verdict::reject,
@@ -192,7 +202,7 @@ template <class Sync>
   if (request.deadline != Instant::never()) {
     // Of what is left, a share: the rest is for the work. A smaller one where the newest start
     // first, since who is still there after that will hardly be served in time.
-    const std::int64_t part = newest_first(request.importance) ? 4 : 2;
+    const std::int64_t part = newest_first(request.importance, scope.observing) ? 4 : 2;
     budget = std::min(budget, Duration{(request.deadline - now).ns / part});
     by_deadline = request.deadline - mean;
   }
@@ -209,7 +219,7 @@ template <class Sync>
   const auto too_late = [&](std::uint32_t ahead) {
     return now + drain * (std::int64_t{ahead} + 1) > wait.start_by;
   };
-  if (too_late(waiting) && (scope.observing || too_late(ahead_of(request.importance)))) {
+  if (too_late(waiting) && too_late(ahead_of(request.importance, scope.observing))) {
     wait.verdict = Verdict::reject;
     wait.for_queue = true;
     wait.reason = deadline_first ? Reason::deadline_unmeetable : Reason::wait_budget;

@@ -49,17 +49,19 @@ constexpr std::size_t quota_offset(Capacity capacity) noexcept {
 }
 
 template <class Sync>
-constexpr std::size_t end_offset(Capacity capacity) noexcept {
+constexpr std::size_t shadow_offset(Capacity capacity) noexcept {
   return quota_offset<Sync>(capacity) +
          capacity.quota_keys * sizeof(typename Sync::template Atomic<std::uint64_t>);
 }
 
-// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): seeds that differ by one give unlike generators.
-constexpr std::uint64_t split_mix(std::uint64_t x) noexcept {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
+template <class Sync>
+constexpr std::size_t waiters_offset(Capacity capacity) noexcept {
+  return shadow_offset<Sync>(capacity) + sizeof(Shadow<Sync>);
+}
+
+template <class Sync>
+constexpr std::size_t end_offset(Capacity capacity) noexcept {
+  return waiters_offset<Sync>(capacity) + capacity.tickets * sizeof(ShadowWaiter);
 }
 
 }  // namespace detail
@@ -73,8 +75,8 @@ template <class Sync>
 std::uint32_t BasicGate<Sync>::tickets_that_fit(std::size_t bytes, Capacity beside) noexcept {
   beside.tickets = 0;
   const std::size_t before = bytes_for(beside);
-  const std::size_t each =
-      sizeof(TicketAt) + (beside.tenant_buckets == 0 ? 0 : sizeof(detail::TenantPlace));
+  const std::size_t each = sizeof(TicketAt) + sizeof(detail::ShadowWaiter) +
+                           (beside.tenant_buckets == 0 ? 0 : sizeof(detail::TenantPlace));
   const std::size_t tickets = bytes < before ? 0 : (bytes - before) / each;
   if (tickets <= Capacity::kSpareTickets) {
     return 0;
@@ -178,6 +180,8 @@ void BasicGate<Sync>::point_into(std::byte* base, Capacity capacity) noexcept {
   if (capacity.quota_keys != 0) {
     quota_cells_ = reinterpret_cast<QuotaCell*>(base + detail::quota_offset<Sync>(capacity));
   }
+  shadow_ = reinterpret_cast<detail::Shadow<Sync>*>(base + detail::shadow_offset<Sync>(capacity));
+  waiters_ = reinterpret_cast<detail::ShadowWaiter*>(base + detail::waiters_offset<Sync>(capacity));
 }
 
 // Rounds begin far from 0, so that an account never has to go below it.
@@ -199,6 +203,11 @@ void BasicGate<Sync>::clear_tables() noexcept {
   for (std::uint32_t i = 0; i < capacity_.quota_keys; ++i) {
     ::new (quota_cells_ + i) QuotaCell{};
   }
+  ::new (shadow_) detail::Shadow<Sync>{};
+  for (std::uint32_t i = 0; i < capacity_.tickets; ++i) {
+    ::new (waiters_ + i) detail::ShadowWaiter{};
+  }
+  forget_shadow();
 }
 
 template <class Sync>
@@ -268,6 +277,9 @@ Signals BasicGate<Sync>::tick(Instant now) noexcept {
     }
     reclaim_the_dead(section.now());
     audit();
+    if (shadow_in_use()) {
+      catch_up(section.now());
+    }
     update_estimates(section.now());
     share_spare(section.now());
     sweep_quota(section.now());
@@ -327,6 +339,12 @@ Signals BasicGate<Sync>::set_mode(Mode mode, Instant now) noexcept {
   std::uint32_t flags = published().flags.load(std::memory_order_relaxed);
   while (!published().flags.compare_exchange_weak(
       flags, (flags & ~kModes) | chosen, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+  }
+  {
+    Section section(*this, now, Section::Patience::administration);
+    if (section.held()) {
+      forget_shadow();
+    }
   }
   return dispatch_all(now);
 }

@@ -115,7 +115,7 @@ Offer BasicGate<Sync>::offer_exempt(Slot& mine, const Request& request, Instant 
 template <class Sync>
 Offer BasicGate<Sync>::let_pass(Slot& mine, const Request& request, Reason reason,
                                 Instant now) noexcept {
-  detail::add_alone(mine.observed[request.importance][static_cast<std::uint32_t>(reason)], 1U);
+  note_observed(request.importance, reason);
   Offer answer = admitted(mine, request.importance, 0, now);
   answer.reason = reason;
   return answer;
@@ -144,12 +144,16 @@ Offer BasicGate<Sync>::started(Slot& mine, const Request& request, std::uint32_t
 }
 
 template <class Sync>
-void BasicGate<Sync>::give_back_special(Slot& mine, Permit::Kind kind,
-                                        std::uint32_t cost) noexcept {
-  if (kind == Permit::Kind::heavy) {
-    detail::add_alone(mine.heavy_held, 0U - cost);
-  } else {
+void BasicGate<Sync>::give_back_special(Slot& mine, const Permit& permit, Outcome ended,
+                                        Instant now) noexcept {
+  if ((permit.kind_ & Permit::heavy) != 0) {
+    detail::add_alone(mine.heavy_held, 0U - permit.cost_);
+  }
+  if ((permit.kind_ & Permit::exempt) != 0) {
     detail::add_alone(mine.exempt_held, ~0U);
+  }
+  if ((permit.kind_ & Permit::observed) != 0) {
+    end_observed(mine, permit, ended, now);
   }
 }
 
@@ -158,38 +162,6 @@ template <class Sync>
     Slot& mine, const Request& request, const Judgement& judgement, Instant now) noexcept {
   refund_quota(request, judgement.reason);
   return rejected(mine, request.importance, judgement.reason, now);
-}
-
-// The same judgement without its consequence.
-template <class Sync>
-Offer BasicGate<Sync>::offer_observed(Slot& mine, const Request& request, Instant now) noexcept {
-  const bool off = is_off();
-  if (!off && charge_quota(request, now).ns != 0) {
-    Offer answer = let_pass(mine, request, Reason::quota, now);
-    answer.permit.tenant_ = request.tenant;
-    return answer;
-  }
-  const std::uint32_t cost = charge(request);
-  while (true) {
-    const Word word = load_word();
-    const Judgement judgement =
-        off ? Judgement{}
-            : judge(request, cost, word, now, {.tenants = has_tenants(), .observing = true});
-    if (judgement.verdict == Verdict::reject) {
-      refund_quota(request, judgement.reason);
-      Offer answer = let_pass(mine, request, judgement.reason, now);
-      answer.permit.tenant_ = request.tenant;
-      return answer;
-    }
-    if (replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
-      Offer answer = started(mine, request, cost, now);
-      if (cost > 1 && word.waiting() != 0) {
-        // Heavy requests that wait may be passed from now on, which has to be said in the word.
-        answer.signals |= dispatch_all(now);
-      }
-      return answer;
-    }
-  }
 }
 
 template <class Sync>

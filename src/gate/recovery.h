@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "loadline/gate.h"
+#include "observe.h"
 #include "queue.h"
 #include "rules.h"
 
@@ -21,6 +22,7 @@ void BasicGate<Sync>::repair() noexcept {
   detail::add_alone(guarded().repairs, 1U);
   rebuild_lists();
   publish_waiting();
+  forget_shadow();
   restore_rules();
   guarded().audit_due = true;
   audit();
@@ -266,6 +268,11 @@ void BasicGate<Sync>::reclaim(std::uint32_t index) noexcept {
   gone.bracket.store(sequence << 32, std::memory_order_release);
   gone.heavy_held.store(0, std::memory_order_relaxed);
   gone.exempt_held.store(0, std::memory_order_relaxed);
+  gone.observed_held.store(0, std::memory_order_relaxed);
+  gone.observed_beside.store(0, std::memory_order_relaxed);
+  shadow_->ended.fetch_add(gone.observed_tied.load(std::memory_order_relaxed),
+                           std::memory_order_relaxed);
+  gone.observed_tied.store(0, std::memory_order_relaxed);
   gone.died_at.store(0, std::memory_order_relaxed);
   gone.attached.store(0, std::memory_order_release);
   guarded().audit_due = true;

@@ -187,18 +187,25 @@ void BasicGate<Sync>::skip_window() noexcept {
 
 // The mean moves by the share that the window's completions have among the last twenty and
 // themselves: a busy service is followed window by window, a quiet one over its last twenty.
+// Observing, these are the shadow's: what a service takes that does no more than its limit.
 template <class Sync>
 void BasicGate<Sync>::take_window(Services all, Instant now) noexcept {
   // Within these bounds, whatever the block holds.
   constexpr std::uint64_t kMostServices = 1U << 30;
-  const auto count = static_cast<std::int64_t>(
-      std::min<std::uint64_t>(all.count - guarded().seen_services, kMostServices));
-  const Duration mean_here{static_cast<std::int64_t>(all.ns - guarded().seen_service_ns) / count};
-  if (all.count >= kServicesToBelieve) {
-    const Duration mean{published().service_mean_ns.load(std::memory_order_relaxed)};
+  const bool observed = observes();
+  const Services here =
+      observed ? Services{shadow_->services.count, shadow_->services.ns}
+               : Services{all.count - guarded().seen_services, all.ns - guarded().seen_service_ns};
+  shadow_->services = {};
+  const auto count = static_cast<std::int64_t>(std::min(here.count, kMostServices));
+  const Duration mean_here{static_cast<std::int64_t>(here.ns) / std::max<std::int64_t>(count, 1)};
+  const Duration mean{published().service_mean_ns.load(std::memory_order_relaxed)};
+  if (all.count >= kServicesToBelieve && (mean.ns != 0 || count != 0)) {
     const std::int64_t share = count + std::int64_t{kServicesToBelieve};
-    const Duration moved = mean.ns == 0 ? Duration{static_cast<std::int64_t>(all.ns / all.count)}
-                                        : mean + Duration{(mean_here - mean).ns / share * count};
+    const Duration first =
+        observed ? mean_here : Duration{static_cast<std::int64_t>(all.ns / all.count)};
+    const Duration moved =
+        mean.ns == 0 ? first : mean + Duration{(mean_here - mean).ns / share * count};
     published().service_mean_ns.store(std::max<std::int64_t>(moved.ns, 1),
                                       std::memory_order_relaxed);
     const Duration life = std::max(kServiceMeanLife, moved + moved);

@@ -32,7 +32,6 @@ void add_slot(const ParticipantSlot<Sync>& slot, std::uint32_t classes, Snapshot
     here.cancelled += slot.cancelled[c].load(kRelaxed);
     for (std::uint32_t r = 0; r < kReasons; ++r) {
       here.rejected[r] += slot.rejected[c][r].load(kRelaxed);
-      here.observed[r] += slot.observed[c][r].load(kRelaxed);
     }
   }
   for (std::uint32_t b = 0; b < kBuckets; ++b) {
@@ -89,6 +88,9 @@ Snapshot BasicGate<Sync>::snapshot() const noexcept {
   }
   for (std::uint32_t c = 0; c < all.class_count; ++c) {
     detail::add_class<Sync>(guarded(), c, all.classes[c]);
+    for (std::uint32_t r = 0; r < kReasons; ++r) {
+      all.classes[c].observed[r] = shadow_->observed[c][r].load(kRelaxed);
+    }
     all.classes[c].threshold = threshold(c);
     all.classes[c].newest_first = newest_first(c);
   }

@@ -43,6 +43,7 @@ GateDoor::GateDoor(const GateModel& model, std::uint64_t seed, std::uint64_t num
     throw std::invalid_argument("the policy's queue does not fit into queue_room");
   }
   me_ = gate_.attach(0, now);
+  gate_.set_mode(model.mode, now);
   for (const auto& change : model.limits) {
     site.loop().at<&GateDoor::set_limit>(change.from, *this, change.value);
   }

@@ -23,6 +23,7 @@ struct GateModel {
   // While this is true the host does nothing at all, as a stopped process does; what it should have
   // done is done at once when it goes on.
   Steps<bool> stopped = false;
+  Mode mode = Mode::on;
   // Whether the gate learns how long the work took. Without it the gate predicts nothing.
   bool tells_service_times = true;
 };

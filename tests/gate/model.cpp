@@ -136,8 +136,7 @@ bool Model::someone_first(std::uint32_t importance, bool heavy) const {
   return false;
 }
 
-Model::Verdict Model::judge(const Request& request, std::uint32_t cost, Instant now,
-                            bool observing) const {
+Model::Verdict Model::judge(const Request& request, std::uint32_t cost, Instant now) const {
   const auto no = [](Reason reason, bool for_queue = false) {
     return Verdict{.kind = Offer::Kind::reject, .reason = reason, .for_queue = for_queue};
   };
@@ -159,18 +158,13 @@ Model::Verdict Model::judge(const Request& request, std::uint32_t cost, Instant 
   if (!request.may_wait || queue_limit_ == 0) {
     return no(Reason::limit);
   }
-  // Observing, those above the limit are who would be waiting.
-  const std::uint32_t above = std::max(in_flight(), policy_.limit) - policy_.limit;
-  std::uint32_t ahead = above;
-  if (!observing) {
-    ahead = newest_first(request.importance) ? 0 : waiting(request.importance);
-    for (std::uint32_t c = 0; c < request.importance; ++c) {
-      ahead += waiting(c);
-    }
+  std::uint32_t ahead = newest_first(request.importance) ? 0 : waiting(request.importance);
+  for (std::uint32_t c = 0; c < request.importance; ++c) {
+    ahead += waiting(c);
   }
   const Verdict wait = judge_wait(request, ahead, now);
-  const bool full = (observing ? above : waiting()) >= queue_limit_;
-  if (wait.kind == Offer::Kind::reject || !full || (!observing && somebody_may_give_way(request))) {
+  const bool full = waiting() >= queue_limit_;
+  if (wait.kind == Offer::Kind::reject || !full || somebody_may_give_way(request)) {
     return wait;
   }
   return no(full_for(request), true);
@@ -219,13 +213,14 @@ Model::Verdict Model::judge_wait(const Request& request, std::uint32_t ahead, In
 // ---- Offers
 // --------------------------------------------------------------------------------------
 
-Model::Answer Model::offer(RequestId id, std::uint32_t who, const Request& request, Instant now) {
+Model::Answer Model::offer(RequestId id, std::uint32_t who, const Request& request, Instant now,
+                           Reason foretold) {
   to_signal_ = 0;
   if (request.exempt) {
     return offer_exempt(id, who, request, now);
   }
   if (request.observe || admits_all()) {
-    return offer_observed(id, who, request, now);
+    return offer_observed(id, who, request, now, foretold);
   }
   if (!draining_) {
     if (const std::int64_t wait_us = take_quota(request, now); wait_us != 0) {
@@ -236,13 +231,13 @@ Model::Answer Model::offer(RequestId id, std::uint32_t who, const Request& reque
     }
   }
   const std::uint32_t cost = charge(request);
-  Verdict verdict = judge(request, cost, now, false);
+  Verdict verdict = judge(request, cost, now);
   if (verdict.kind == Offer::Kind::reject) {
     if (!verdict.for_queue || !note_refusal(request.importance, now)) {
       return turn_away(request, verdict, now);
     }
     // The order has turned: judged again by the new one, and somebody may be able to start in it.
-    verdict = judge(request, cost, now, false);
+    verdict = judge(request, cost, now);
   }
   if (verdict.kind == Offer::Kind::admit && cost == 1) {
     return admit(id, who, request, cost, now);
@@ -252,7 +247,7 @@ Model::Answer Model::offer(RequestId id, std::uint32_t who, const Request& reque
   while (verdict.kind == Offer::Kind::wait && waiting() >= queue_limit_) {
     const Reason no = why_no_place(request, cost > 1, now);
     verdict = no == Reason::none
-                  ? judge(request, cost, now, false)  // again: somebody has given way
+                  ? judge(request, cost, now)  // again: somebody has given way
                   : Verdict{.kind = Offer::Kind::reject, .reason = no, .for_queue = true};
   }
   if (verdict.kind == Offer::Kind::wait) {
@@ -310,23 +305,32 @@ Model::Answer Model::offer_exempt(RequestId id, std::uint32_t who, const Request
 }
 
 Model::Answer Model::offer_observed(RequestId id, std::uint32_t who, const Request& request,
-                                    Instant now) {
+                                    Instant now, Reason foretold) {
   if (mode_ == Mode::off) {
     return admit_unjudged(id, who, request, charge(request), now);
   }
-  Verdict verdict;
-  if (!draining_ && take_quota(request, now) != 0) {
-    verdict = {.kind = Offer::Kind::reject, .reason = Reason::quota};
-  } else {
-    verdict = judge(request, charge(request), now, true);
-    if (verdict.kind == Offer::Kind::reject) {
-      return_quota(request);
-    }
+  Reason reason = certain_to_be_foretold(request, now);
+  if (reason == Reason::none) {
+    reason = foretold;
   }
-  const bool refused = verdict.kind == Offer::Kind::reject;
-  Answer answer = admit_unjudged(id, who, request, refused ? 0 : charge(request), now);
-  answer.reason = verdict.reason;
+  if (reason != Reason::none && reason != Reason::quota) {
+    return_quota(request);
+  }
+  Answer answer =
+      admit_unjudged(id, who, request, reason == Reason::none ? charge(request) : 0, now);
+  answer.reason = reason;
   return answer;
+}
+
+// What does not depend on the gate that it would have been.
+Reason Model::certain_to_be_foretold(const Request& request, Instant now) {
+  if (draining_) {
+    return Reason::draining;
+  }
+  if (take_quota(request, now) != 0) {
+    return Reason::quota;
+  }
+  return request.deadline <= now ? Reason::deadline_expired : Reason::none;
 }
 
 // A heavy one changes who may pass those who wait for their share.

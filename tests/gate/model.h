@@ -52,7 +52,10 @@ class Model {
 
   Model(const Policy& policy, std::uint32_t participants, Capacity capacity, Instant now);
 
-  Answer offer(RequestId id, std::uint32_t who, const Request& request, Instant now);
+  // `foretold`: what the gate says that it would have turned it away for, if it only observes. That
+  // is for other tests to judge (tests/sim/observing_test.cpp).
+  Answer offer(RequestId id, std::uint32_t who, const Request& request, Instant now,
+               Reason foretold = Reason::none);
   void release(RequestId id, Outcome ended, Instant now);
   void cancel(RequestId id, Instant now);
   // `kind` is waiting or unknown if there is nothing to take.
@@ -113,13 +116,14 @@ class Model {
   [[nodiscard]] std::uint32_t charge(const Request& request) const;
   [[nodiscard]] Duration mean(Instant now) const;
   [[nodiscard]] Duration expected(const Request& request, Instant now) const;
-  [[nodiscard]] Verdict judge(const Request& request, std::uint32_t cost, Instant now,
-                              bool observing) const;
+  [[nodiscard]] Verdict judge(const Request& request, std::uint32_t cost, Instant now) const;
   [[nodiscard]] Verdict judge_wait(const Request& request, std::uint32_t ahead, Instant now) const;
   [[nodiscard]] bool someone_first(std::uint32_t importance, bool heavy) const;
   [[nodiscard]] bool admits_all() const { return mode_ != Mode::on; }
   Answer offer_exempt(RequestId id, std::uint32_t who, const Request& request, Instant now);
-  Answer offer_observed(RequestId id, std::uint32_t who, const Request& request, Instant now);
+  Answer offer_observed(RequestId id, std::uint32_t who, const Request& request, Instant now,
+                        Reason foretold);
+  Reason certain_to_be_foretold(const Request& request, Instant now);
   Answer admit(RequestId id, std::uint32_t who, const Request& request, std::uint32_t cost,
                Instant now);
   Answer turn_away(const Request& request, const Verdict& verdict, Instant now);

@@ -3,6 +3,7 @@
 //   BlockHead | ParticipantSlot x participants | TicketSlot x tickets
 //             | with tenants: TenantBoard, TenantPlace x tickets, TenantAccount x 2 x buckets
 //             | with a quota: 64 bits x keys
+//             | Shadow | ShadowWaiter x tickets
 //
 // The creator provides the memory: heap for a program, shared memory for nginx's workers. Who
 // writes what is written beside each member: `word` everyone by compare-and-swap; a participant's
@@ -15,6 +16,7 @@
 #include <cstdint>
 
 #include "loadline/decision.h"
+#include "loadline/gate/shadow.h"
 #include "loadline/gate/spare.h"
 #include "loadline/gate/word.h"
 #include "loadline/limiter.h"
@@ -180,6 +182,12 @@ struct alignas(128) ParticipantSlot {
   Atomic<std::uint32_t> heavy_held;   // of `held`, what requests of a weight above 1 hold
   Atomic<std::uint32_t> exempt_held;  // beside the limit
 
+  // Of requests that are only observed: units in the word; requests that are in no word, since they
+  // would have been turned away; and units whose ends are the shadow's too (ShadowUnits).
+  Atomic<std::uint32_t> observed_held;
+  Atomic<std::uint32_t> observed_beside;
+  Atomic<std::uint64_t> observed_tied;
+
   // Return times given to those who were turned away (src/gate/returns.h).
   Atomic<std::uint64_t> booked[kReturnPhases];
   Atomic<std::int64_t> booked_up_until;  // Instant: the end of a phase that has no room left
@@ -199,7 +207,6 @@ struct alignas(128) ParticipantSlot {
   Atomic<std::uint64_t> admitted[kMaxClasses];
   Atomic<std::uint64_t> cancelled[kMaxClasses];
   Atomic<std::uint64_t> rejected[kMaxClasses][kReasons];
-  Atomic<std::uint64_t> observed[kMaxClasses][kReasons];
   Atomic<std::uint64_t> released_twice;
   Atomic<std::uint64_t> service_ns;  // sum of the service times of completions with success
   Atomic<std::uint64_t> service_buckets[kBuckets];
@@ -287,6 +294,51 @@ struct alignas(128) Guarded {
   Atomic<std::uint32_t> limit_told;       // the limiter's, once everything follows from it
 };
 
+// One who would wait.
+struct ShadowWaiter {
+  Instant start_by;
+  std::uint64_t sequence;  // order of arrival
+  std::uint32_t previous;
+  std::uint32_t next;
+  std::uint32_t cost;
+  std::uint8_t importance;
+  Reason late_reason;
+};
+
+// The gate that an observing one would have been, in a time of its own that follows. What the mutex
+// guards, but for the atomics.
+template <class Sync>
+struct Shadow {
+  template <class T>
+  using Atomic = typename Sync::template Atomic<T>;
+
+  // Those who are observed would have been turned away. Written by all.
+  Atomic<std::uint64_t> observed[kMaxClasses][kReasons];
+  // Units that have ended for real, and so here too (ShadowUnits). Added to by all.
+  Atomic<std::uint64_t> ended;
+
+  Instant now;        // so far it has come
+  Instant looked_at;  // when `others` and `beside` were counted
+  // Units in the word that are none of its own, and requests that run beside the word.
+  std::uint32_t others;
+  std::uint32_t beside;
+  ShadowUnits in_flight;
+  std::uint32_t waiting;
+  std::uint32_t occupied;  // mask of the queues
+  std::uint32_t class_waiting[kMaxClasses];
+  std::uint32_t newest_first;  // mask of classes
+  Instant occupied_since[kMaxClasses];
+  TicketList queues[kQueues];
+  std::uint32_t free_head;
+  std::uint32_t fresh;  // from this one on, no waiter's place has been used yet
+  std::uint64_t next_sequence;
+
+  ShadowEnds ends;
+  ShadowTimes times;
+  std::uint64_t draws;
+  ShadowServices services;  // of this window
+};
+
 inline constexpr std::uint64_t kMagic = 0x4c4f41444c494e45;  // "LOADLINE"
 
 template <class Sync>
@@ -310,7 +362,7 @@ struct BlockHead {
 // parts.
 template <class Sync>
 constexpr std::uint64_t layout_hash() noexcept {
-  constexpr std::uint64_t kVersion = 4;  // raise it when a meaning changes and no size does
+  constexpr std::uint64_t kVersion = 5;  // raise it when a meaning changes and no size does
   const std::uint64_t parts[] = {kVersion,
                                  sizeof(BlockHead<Sync>),
                                  sizeof(ParticipantSlot<Sync>),
@@ -325,6 +377,8 @@ constexpr std::uint64_t layout_hash() noexcept {
                                  sizeof(TenantPlace),
                                  sizeof(TenantAccount<Sync>),
                                  sizeof(TenantBoard<Sync>),
+                                 sizeof(Shadow<Sync>),
+                                 sizeof(ShadowWaiter),
                                  sizeof(Limiter)};
   std::uint64_t hash = 14695981039346656037U;  // FNV-1a
   for (const std::uint64_t part : parts) {

@@ -175,7 +175,7 @@ template <class Sync>
                    now - permit.started_);
   }
   if (permit.kind_ != Permit::Kind::plain) [[unlikely]] {
-    give_back_special(mine, permit.kind_, permit.cost_);
+    give_back_special(mine, permit, ended, now);
   }
   if (permit.cost_ == 0) {
     return {};  // observed or exempt: it never was in the word

@@ -83,7 +83,7 @@ struct Book {
 
 struct alignas(128) Memory {
   Book book;
-  alignas(128) std::byte block[98'304];
+  alignas(128) std::byte block[139'264];
 };
 
 }  // namespace loadline::explorer

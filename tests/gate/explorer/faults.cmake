@@ -163,9 +163,8 @@ plant(emptying_leaves_the_order standing_queue_of_two src/gate/order.h
       [[published().newest_first.store(mask & ~(1U << importance), std::memory_order_relaxed);]] [[]])
 plant(order_set_after_the_discipline death_while_turning_the_order src/gate/judge.h
       [[return discipline == Discipline::lifo ||
-         (discipline == Discipline::adaptive &&
-          (published()]]
-      [[return ((published()]]
+         (discipline == Discipline::adaptive && (standing()]]
+      [[return ((standing()]]
       src/gate/rules.h
       [[published().newest_first.store(0,]]
       [[published().newest_first.store(policy.discipline == Discipline::lifo ? ~0U : 0U,]])
@@ -183,11 +182,11 @@ plant(displacement_takes_a_kept_place places_kept src/gate/order.h
 
 # Weights above 1.
 plant(heavy_beyond_its_share two_heavies src/gate/judge.h
-      [[(!heavies_wait_at_or_above(importance) && !heavies_are_full(cost)));]]
-      [[!heavies_wait_at_or_above(importance));]])
+      [[(!heavies_wait_at_or_above(importance, in_shadow) && !heavies_are_full(cost, in_shadow)));]]
+      [[!heavies_wait_at_or_above(importance, in_shadow));]])
 plant(lighter_heavy_passes lighter_heavy_comes src/gate/judge.h
-      [[(!heavies_wait_at_or_above(importance) && !heavies_are_full(cost)));]]
-      [[!heavies_are_full(cost));]])
+      [[(!heavies_wait_at_or_above(importance, in_shadow) && !heavies_are_full(cost, in_shadow)));]]
+      [[!heavies_are_full(cost, in_shadow));]])
 plant(heavy_waits_for_its_share_in_the_way share_of_the_heavy_full src/gate/queue.h
       [[return next < capacity_.tickets && (admits_all() || !heavies_are_full(charge_now(next)));]]
       [[return next < capacity_.tickets;]])
@@ -289,4 +288,4 @@ plant(seat_keeps_the_exempt exempt_leaves_its_seat src/gate/recovery.h
 plant(draining_lets_in drain src/gate/judge.h
       [[  if (draining()) {]] [[  if (draining() && scope.observing) {]])
 plant(wait_predicted_by_nobody predicted_wait src/gate/judge.h
-      [[ahead += guarded().class_waiting[c].load(std::memory_order_relaxed);]] [[]])
+      [[ahead += guarded().class_waiting[c].load(std::memory_order_relaxed) +]] [[ahead +=]])

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdlib>
+#include <span>
 
 #include "book.h"
 #include "gate/judge.h"
 #include "gate/lifecycle.h"
+#include "gate/observe.h"
 #include "gate/offer.h"
 #include "gate/order.h"
 #include "gate/queue.h"
@@ -132,6 +134,13 @@ class GateBlock {
   }
   [[nodiscard]] detail::TenantPlace* places() const {
     return at<detail::TenantPlace>(detail::places_offset<SteppedSync>(capacity_));
+  }
+  [[nodiscard]] detail::Shadow<SteppedSync>& shadow() const {
+    return *at<detail::Shadow<SteppedSync>>(detail::shadow_offset<SteppedSync>(capacity_));
+  }
+  [[nodiscard]] std::span<const std::byte> shadow_bytes() const {
+    const std::size_t begin = detail::shadow_offset<SteppedSync>(capacity_);
+    return {memory_.block + begin, detail::end_offset<SteppedSync>(capacity_) - begin};
   }
   [[nodiscard]] Account* accounts() const {
     return at<Account>(detail::accounts_offset<SteppedSync>(capacity_));

@@ -200,6 +200,9 @@ std::uint64_t GateWorld::digest() const {
   if (block_.has_quota()) {
     hash = hash_bytes(std::as_bytes(std::span(block_.quota_cells(), kQuotaCells)), hash);
   }
+  if (reduction_.observes()) {
+    hash = hash_bytes(block_.shadow_bytes(), hash);
+  }
   return hash;
 }
 

@@ -41,22 +41,19 @@ enum class Cell : std::uint8_t {
   ticket,
   account,
   quota,
+  shadow,
   unknown,
 };
 
-inline constexpr const char* kCellNames[] = {"counter",       "service",
-                                             "word",          "next_tick",
-                                             "flags",         "rule",
-                                             "told",          "occupied",
-                                             "policy",        "occupied_since",
-                                             "newest_first",  "farthest_tag",
-                                             "round",         "class_waiting",
-                                             "granted_heavy", "mutex",
-                                             "alive",         "bracket",
-                                             "heavy_held",    "exempt_held",
-                                             "ready",         "attached",
-                                             "ticket",        "account",
-                                             "quota",         "?"};
+inline constexpr const char* kCellNames[] = {"counter",        "service",       "word",
+                                             "next_tick",      "flags",         "rule",
+                                             "told",           "occupied",      "policy",
+                                             "occupied_since", "newest_first",  "farthest_tag",
+                                             "round",          "class_waiting", "granted_heavy",
+                                             "mutex",          "alive",         "bracket",
+                                             "heavy_held",     "exempt_held",   "ready",
+                                             "attached",       "ticket",        "account",
+                                             "quota",          "shadow",        "?"};
 
 class Reduction {
  public:
@@ -66,6 +63,7 @@ class Reduction {
   }
 
   [[nodiscard]] bool adapts() const { return adapts_; }
+  [[nodiscard]] bool observes() const { return observes_; }
 
   [[nodiscard]] Weight weigh(std::uint32_t who, Pending next) const {
     Weight weight = next.step == Step::signal ? Weight::part : Weight::step;
@@ -188,12 +186,16 @@ class Reduction {
       mark(slot.bracket, Cell::bracket);
       mark(slot.heavy_held, Cell::heavy_held);
       mark(slot.exempt_held, Cell::exempt_held);
+      mark(slot.observed_held, Cell::shadow);
+      mark(slot.observed_beside, Cell::shadow);
+      mark(slot.observed_tied, Cell::shadow);
       mark(slot.ready, Cell::ready);
       mark(slot.attached, Cell::attached);
       mark(slot.alive, Cell::alive);
       mark(slot.service_ns, Cell::service);
       mark(slot.service_buckets, Cell::service);
     }
+    mark(block_.shadow(), Cell::shadow);
     mark_bytes(block_.tickets(), kTickets * sizeof(TicketAt), Cell::ticket);
     if (block_.has_tenants()) {
       mark_bytes(block_.accounts(), 2 * kTenantBuckets * sizeof(Account), Cell::account);
@@ -302,6 +304,10 @@ class Reduction {
       case Cell::counter:
         check(locked || own, "explorer: another's counter");
         return Weight::blind;
+      case Cell::shadow:
+        // Counted there is what nobody reads here.
+        check(observes_ || locked || !writes, "explorer: observed unannounced");
+        return observes_ ? Weight::step : Weight::part;
       case Cell::unknown:
         break;
     }
