@@ -273,7 +273,16 @@ class BasicGate {
                                           const Judgement& judgement, Instant now) noexcept;
   [[gnu::always_inline]] Told rejected(Slot& mine, std::uint32_t importance, Reason reason,
                                        Instant now) noexcept;
-  void give_back_special(Slot& mine, const Permit& permit, Outcome ended, Instant now) noexcept;
+  // Of a permit that was given back; so small that it is passed in registers, and the permit itself
+  // need not lie in memory.
+  struct Ending {
+    Duration took;
+    std::uint32_t cost;
+    std::uint8_t importance;
+    std::uint8_t kind;  // of Permit::Kind
+    Outcome ended;
+  };
+  void give_back_special(Slot& mine, Ending ending, Instant now) noexcept;
 
   // Observing (src/gate/observe.h): what begins with a seat's own, takes the mutex; the rest, with
   // the mutex held, is about the shadow.
@@ -284,8 +293,8 @@ class BasicGate {
   Offer offer_observed(Slot& mine, const Request& request, Instant now) noexcept;
   Offer let_in(Slot& mine, const Request& request, std::uint32_t cost, Instant now) noexcept;
   Foretold foretell(Slot& mine, const Request& request, std::uint32_t cost, Instant now) noexcept;
-  void end_observed(Slot& mine, const Permit& permit, Outcome ended, Instant now) noexcept;
-  void note_end(const Permit& permit, ShadowTimes::Drawn one) noexcept;
+  void end_observed(Slot& mine, const Ending& ending, Instant now) noexcept;
+  void note_end(const Ending& ending) noexcept;
   void note_observed(std::uint32_t importance, Reason reason) noexcept;
   [[nodiscard]] bool shadow_in_use() const noexcept;
   void look_around(Instant now) noexcept;

@@ -392,11 +392,15 @@ void BasicGate<Sync>::start_in_shadow(std::uint32_t importance, std::uint32_t co
                     {units, ShadowServices::of(drawn.time, drawn.success)});
 }
 
+// Of a service of which nothing has ended yet, it is taken that it needs as long as one may wait.
 template <class Sync>
 ShadowTimes::Drawn BasicGate<Sync>::draw_time(std::uint32_t importance) noexcept {
-  return shadow_->times.any()
-             ? shadow_->times.draw(importance, limit(), detail::split_mix(shadow_->draws++))
-             : ShadowTimes::Drawn{known_service_mean(shadow_->now)};
+  if (shadow_->times.any()) {
+    return shadow_->times.draw(importance, limit(), detail::split_mix(shadow_->draws++));
+  }
+  const Duration mean = known_service_mean(shadow_->now);
+  const Duration budget{published().wait_budget_ns.load(std::memory_order_relaxed)};
+  return {mean.ns != 0 ? mean : budget, mean.ns != 0};
 }
 
 template <class Sync>
@@ -414,37 +418,37 @@ void BasicGate<Sync>::note_observed(std::uint32_t importance, Reason reason) noe
 // An observed request has ended. That it has ended is noted without the mutex; what cannot be noted
 // without is left out.
 template <class Sync>
-void BasicGate<Sync>::end_observed(Slot& mine, const Permit& permit, Outcome ended,
-                                   Instant now) noexcept {
-  const bool tied = (permit.kind_ & Permit::tied) != 0;
+void BasicGate<Sync>::end_observed(Slot& mine, const Ending& ending, Instant now) noexcept {
+  const bool tied = (ending.kind & Permit::tied) != 0;
   if (tied) {
-    const std::uint64_t units = ShadowUnits::of(permit.cost_).packed();
+    const std::uint64_t units = ShadowUnits::of(ending.cost).packed();
     detail::add_alone(mine.observed_tied, 0U - units);
     shadow_->ended.fetch_add(units, std::memory_order_relaxed);
   }
   {
     Section section(*this, now);
     if (section.held()) {
-      note_end(permit, {now - permit.started_, ended == Outcome::success});
+      note_end(ending);
       catch_up(section.now());
     }
   }
   // Last: up to here it counts among those who run.
-  if (permit.cost_ == 0) {
+  if (ending.cost == 0) {
     detail::add_alone(mine.observed_beside, ~0U);
   } else {
-    detail::add_alone(mine.observed_held, 0U - permit.cost_);
+    detail::add_alone(mine.observed_held, 0U - ending.cost);
   }
 }
 
 template <class Sync>
-void BasicGate<Sync>::note_end(const Permit& permit, ShadowTimes::Drawn one) noexcept {
-  if ((permit.kind_ & Permit::timed) != 0) {
-    shadow_->times.take(permit.importance_, one);
+void BasicGate<Sync>::note_end(const Ending& ending) noexcept {
+  const ShadowTimes::Drawn one{ending.took, ending.ended == Outcome::success};
+  if ((ending.kind & Permit::timed) != 0) {
+    shadow_->times.take(ending.importance, one);
   } else if (observes()) {
     shadow_->times.take_of_crowd(one.time);
   }
-  if ((permit.kind_ & Permit::tied) != 0) {
+  if ((ending.kind & Permit::tied) != 0) {
     note_services(ShadowServices::of(one.time, one.success));
   }
 }

@@ -144,16 +144,18 @@ Offer BasicGate<Sync>::started(Slot& mine, const Request& request, std::uint32_t
 }
 
 template <class Sync>
-void BasicGate<Sync>::give_back_special(Slot& mine, const Permit& permit, Outcome ended,
-                                        Instant now) noexcept {
-  if ((permit.kind_ & Permit::heavy) != 0) {
-    detail::add_alone(mine.heavy_held, 0U - permit.cost_);
+void BasicGate<Sync>::give_back_special(Slot& mine, Ending ending, Instant now) noexcept {
+  if (ending.ended == Outcome::success && (ending.kind & Permit::exempt) == 0) {
+    record_service(mine, ending.took);
   }
-  if ((permit.kind_ & Permit::exempt) != 0) {
+  if ((ending.kind & Permit::heavy) != 0) {
+    detail::add_alone(mine.heavy_held, 0U - ending.cost);
+  }
+  if ((ending.kind & Permit::exempt) != 0) {
     detail::add_alone(mine.exempt_held, ~0U);
   }
-  if ((permit.kind_ & Permit::observed) != 0) {
-    end_observed(mine, permit, ended, now);
+  if ((ending.kind & Permit::observed) != 0) {
+    end_observed(mine, ending, now);
   }
 }
 

@@ -80,6 +80,23 @@ TEST(Observing, KnowsWhoWouldStillBeThere) {
   EXPECT_EQ(gate.offer().reason, Reason::none);
 }
 
+// Who began beside one too many, before anything was known of the service.
+TEST(Observing, DoesNotTakeAServiceThatIsNotKnownForOneThatNeedsNoTime) {
+  GateBox box(policy_of(1, QueueSize::at_most(2), Duration::millis(100)));
+  const Participant me = box.attach();
+  Offer enforced = box.gate.offer(me, of_class(kCritical), box.now);
+  box.gate.set_mode(Mode::observe, box.now);
+  std::vector<Offer> running;
+  running.push_back(box.gate.offer(me, of_class(kCritical), box.now));
+  box.gate.release(me, enforced.permit, Outcome::ignored, box.now);
+  for (int i = 0; i < 2; ++i) {
+    box.pass(Duration::millis(1));
+    running.push_back(box.gate.offer(me, of_class(kCritical), box.now));
+    EXPECT_EQ(running.back().reason, Reason::none);
+  }
+  EXPECT_EQ(box.gate.offer(me, of_class(kCritical), box.now).reason, Reason::queue_full);
+}
+
 TEST(Observing, FollowsAServiceThatStandsStill) {
   Watched gate(policy_of(2, QueueSize::none()));
   gate.serve_one();

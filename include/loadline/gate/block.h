@@ -182,12 +182,6 @@ struct alignas(128) ParticipantSlot {
   Atomic<std::uint32_t> heavy_held;   // of `held`, what requests of a weight above 1 hold
   Atomic<std::uint32_t> exempt_held;  // beside the limit
 
-  // Of requests that are only observed: units in the word; requests that are in no word, since they
-  // would have been turned away; and units whose ends are the shadow's too (ShadowUnits).
-  Atomic<std::uint32_t> observed_held;
-  Atomic<std::uint32_t> observed_beside;
-  Atomic<std::uint64_t> observed_tied;
-
   // Return times given to those who were turned away (src/gate/returns.h).
   Atomic<std::uint64_t> booked[kReturnPhases];
   Atomic<std::int64_t> booked_up_until;  // Instant: the end of a phase that has no room left
@@ -210,6 +204,12 @@ struct alignas(128) ParticipantSlot {
   Atomic<std::uint64_t> released_twice;
   Atomic<std::uint64_t> service_ns;  // sum of the service times of completions with success
   Atomic<std::uint64_t> service_buckets[kBuckets];
+
+  // Of requests that are only observed: units in the word; requests that are in no word, since they
+  // would have been turned away; and units whose ends are the shadow's too (ShadowUnits).
+  Atomic<std::uint32_t> observed_held;
+  Atomic<std::uint32_t> observed_beside;
+  Atomic<std::uint64_t> observed_tied;
 };
 
 // What every offer reads and hardly anyone writes.

@@ -167,15 +167,17 @@ template <class Sync>
     return {};
   }
   permit.held_ = false;
-  if (ended == Outcome::success && permit.kind_ != Permit::Kind::exempt) {
-    record_service(mine, now - permit.started_);
+  const Duration took = now - permit.started_;
+  if (permit.kind_ == Permit::Kind::plain) [[likely]] {
+    if (ended == Outcome::success) {
+      record_service(mine, took);
+    }
+  } else {
+    give_back_special(mine, {took, permit.cost_, permit.importance_, permit.kind_, ended}, now);
   }
   if (permit.tenant_ != 0) {
     settle_account({permit.tenant_, permit.importance_, permit.group_, permit.charged_}, ended,
-                   now - permit.started_);
-  }
-  if (permit.kind_ != Permit::Kind::plain) [[unlikely]] {
-    give_back_special(mine, permit, ended, now);
+                   took);
   }
   if (permit.cost_ == 0) {
     return {};  // observed or exempt: it never was in the word

@@ -194,11 +194,15 @@ class ShadowTimes {
   // Time in which more than the limit ran.
   void crowded_for(Duration time) noexcept { crowded_ += units_of(time); }
 
-  [[nodiscard]] bool any() const noexcept { return taken_ != 0; }
+  [[nodiscard]] bool any() const noexcept { return taken_ != 0 || crowd_ != 0; }
 
   // Of its class; of another, where there is none of its own near the place that was drawn.
   [[nodiscard]] Drawn draw(std::uint32_t importance, std::uint32_t limit,
                            std::uint64_t random) noexcept {
+    if (taken_ == 0) {
+      const std::uint64_t mean = crowd_sum_ / std::max<std::uint64_t>(crowd_, 1);
+      return {Duration{static_cast<std::int64_t>(std::min(mean, kLongest)) * kUnit}, true};
+    }
     const auto from = static_cast<std::uint32_t>(random % count());
     std::uint32_t found = kept_[from];
     for (std::uint32_t step = 1; step < kNear && found % kClasses != importance; ++step) {

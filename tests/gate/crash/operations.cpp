@@ -161,6 +161,16 @@ void observing(Stage& s) {
   s.gate.set_mode(Mode::observe, s.now());
 }
 
+// Of more than the limit; one of them is the victim's, and two would be waiting.
+void all_let_in(Stage& s) {
+  sit(s);
+  s.gate.set_mode(Mode::observe, s.now());
+  s.start(s.victim(), of(kCritical));
+  for (std::uint32_t i = 0; i < kLimit + 1; ++i) {
+    s.start(s.survivor(), of(kCritical));
+  }
+}
+
 void off(Stage& s) {
   fill(s);
   s.gate.set_mode(Mode::off, s.now());
@@ -260,6 +270,9 @@ constexpr Operation kOperations[] = {
      policy_with_tenants},
     {"CancelOfATenant", greedy_tenant, cancel_first, policy_with_tenants},
     {"OfferWhileObserving", observing, offer_critical},
+    {"OfferThatWouldWait", all_let_in, offer_critical},
+    {"ReleaseWhileObserving", all_let_in, [](Stage& s) { s.release(s.victim()); }},
+    {"TickWhileObserving", all_let_in, tick},
     {"OfferWhileOff", off, offer_critical},
     {"OfferWhileDraining", draining, offer_critical},
     {"ReleaseWithoutWaiters",
