@@ -48,9 +48,8 @@ std::uint8_t default_class_of(const Config& config, Policy& policy) {
 void set_return_times(const Config& config, Policy& policy) {
   const auto dash = std::min(config.retry_after.find('-'), config.retry_after.size());
   const auto low = parse_count(config.retry_after.substr(0, dash), 1, kMaxRetryAfter);
-  const auto high =
-      parse_count(config.retry_after.substr(std::min(dash + 1, config.retry_after.size())), 1,
-                  kMaxRetryAfter);
+  const auto high = parse_count(
+      config.retry_after.substr(std::min(dash + 1, config.retry_after.size())), 1, kMaxRetryAfter);
   if (low && high) {
     policy.retry_after_min = static_cast<std::uint16_t>(*low);
     policy.retry_after_max = static_cast<std::uint16_t>(*high);

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
-#include "result_file.h"
 #include "load.h"
 #include "load_report.h"
 #include "load_text.h"
+#include "result_file.h"
 #include "stop_on_signal.h"
 #include "text_options.h"
 
