@@ -352,6 +352,7 @@ json verdicts_json(const std::vector<SimVerdict>& verdicts) {
 json policy_json(const SimOutcome& outcome, const SimPolicyOutcome& policy) {
   json object = part_json(outcome.first_seed, all_of(policy));
   object["policy"] = one_line(policy.policy);
+  object["scenario"] = one_line(outcome.title);
   for (const Breakdown& breakdown : kBreakdowns) {
     for (const SimPart& part : policy.parts) {
       if (part.kind == breakdown.kind) {

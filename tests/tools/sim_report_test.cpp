@@ -205,6 +205,7 @@ TEST(SimJson, IsAnArrayOfPolicies) {
   ASSERT_TRUE(array.is_array());
   ASSERT_EQ(array.size(), 2U);
   EXPECT_EQ(array[0]["policy"], "none");
+  EXPECT_EQ(array[0]["scenario"], "scenario.yaml");
   const json& one = array[1];
   EXPECT_EQ(one["policy"], "auto");
   EXPECT_EQ(one["useful"], 950);
