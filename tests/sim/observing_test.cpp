@@ -35,9 +35,9 @@ Scenario scenario(const Distribution& work, std::uint32_t workers, Load load = {
   Population crowd = calm;
   crowd.arrivals = bursts(load.burst);
   Scenario scenario = scenario_of({calm, crowd}, workers, kLength);
-  scenario.gate = gate_of(kLimit);
-  scenario.gate->policy.queue = QueueSize::at_most(20);
-  scenario.gate->policy.wait_budget = Duration::seconds(1);
+  scenario.services[0].gate = gate_of(kLimit);
+  scenario.services[0].gate->policy.queue = QueueSize::at_most(20);
+  scenario.services[0].gate->policy.wait_budget = Duration::seconds(1);
   return scenario;
 }
 
@@ -74,15 +74,15 @@ std::string words(const Counts& counts) {
 // How far the foretold number lies from the enforced one, over that.
 void foretells(const std::string& what, Scenario scenario, double within = 0.05) {
   const auto enforced = over_seeds(kSeeds, [&](std::uint64_t seed) {
-    return by_reason(run(scenario, seed).snapshot, &Snapshot::Class::rejected);
+    return by_reason(run(scenario, seed).snapshots[0], &Snapshot::Class::rejected);
   });
-  scenario.gate->mode = Mode::observe;
+  scenario.services[0].gate->mode = Mode::observe;
   const auto foretold = over_seeds(kSeeds, [&](std::uint64_t seed) {
     const Result result = run(scenario, seed);
-    EXPECT_EQ(sum(by_reason(result.snapshot, &Snapshot::Class::rejected)), 0);
+    EXPECT_EQ(sum(by_reason(result.snapshots[0], &Snapshot::Class::rejected)), 0);
     EXPECT_EQ(result.watch.peak_waiting, 0U);
     EXPECT_EQ(admitted(result.journal, Span{}), 1);
-    return by_reason(result.snapshot, &Snapshot::Class::observed);
+    return by_reason(result.snapshots[0], &Snapshot::Class::observed);
   });
   std::vector<double> off;
   for (std::size_t i = 0; i < kSeeds; ++i) {
@@ -119,9 +119,9 @@ TEST(Observing, ForetellsWhoWaitsInVain) {
   for (const std::uint32_t workers : kServices) {
     for (const Distribution& work : {kFixed, kVaried}) {
       Scenario hasty = scenario(work, workers);
-      hasty.gate->policy.wait_budget = Duration::millis(100);
+      hasty.services[0].gate->policy.wait_budget = Duration::millis(100);
       foretells("at most 100 ms", hasty);
-      hasty.gate->tells_service_times = false;
+      hasty.services[0].gate->tells_service_times = false;
       foretells("at most 100 ms, and no prediction", hasty);
     }
   }
@@ -130,7 +130,7 @@ TEST(Observing, ForetellsWhoWaitsInVain) {
 TEST(Observing, ForetellsWithoutAQueue) {
   for (const std::uint32_t workers : kServices) {
     Scenario queueless = scenario(kVaried, workers);
-    queueless.gate->policy.queue = QueueSize::none();
+    queueless.services[0].gate->policy.queue = QueueSize::none();
     foretells("no queue", queueless);
   }
 }
@@ -144,9 +144,9 @@ TEST(Observing, ForetellsAtAllThatTheLimitAllows) {
     lesser.importance = 3;
     full.populations.push_back(lesser);
     foretells("two classes at 1.0x", full);
-    full.gate->policy.wait_budget = Duration::millis(100);
+    full.services[0].gate->policy.wait_budget = Duration::millis(100);
     foretells("two classes at 1.0x, at most 100 ms", full);
-    full.gate->policy.queue = QueueSize::none();
+    full.services[0].gate->policy.queue = QueueSize::none();
     foretells("two classes at 1.0x, no queue", full);
   }
 }
@@ -167,7 +167,7 @@ TEST(Observing, ForetellsOfAServiceThatStandsStill) {
       speeds.push_back({Instant{} + Duration::seconds(at), 0.0});
       speeds.push_back({Instant{} + Duration::seconds(at + 2), 1.0});
     }
-    stopping.server.speed = Steps<double>(1.0, speeds);
+    stopping.services[0].server.speed = Steps<double>(1.0, speeds);
     foretells("2 s of each 30", stopping, workers == kLimit ? 0.1 : 0.05);
   }
 }
