@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -70,6 +71,28 @@ int run(const SimCommand& command) {
   return studies.empty() ? kUsage : run_and_show(command.show, std::move(studies));
 }
 
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code none;
+  return a == b || std::filesystem::equivalent(a, b, none);
+}
+
+// A result must not be written over what is read, or over another.
+void check_targets(const SimCommand& command) {
+  std::vector<std::string> taken = command.files;
+  taken.push_back(command.replay.trace);
+  const std::pair<const char*, const std::string&> targets[] = {
+      {"--plot", command.show.plot}, {"--json-file", command.show.json_file}};
+  for (const auto& [option, path] : targets) {
+    const bool clash = std::any_of(taken.begin(), taken.end(), [&path = path](const auto& other) {
+      return !path.empty() && !other.empty() && same_file(path, other);
+    });
+    if (clash) {
+      refuse_value(option, path, "a file of its own: this one is named already");
+    }
+    taken.push_back(path);
+  }
+}
+
 void check_together(const SimCommand& command) {
   const std::string& plot = command.show.plot;
   const bool replays = !command.replay.trace.empty();
@@ -88,13 +111,17 @@ void check_together(const SimCommand& command) {
   if (!plot.empty() && command.files.size() > 1) {
     throw CLI::ValidationError("--plot: one file is drawn at a time");
   }
+  check_targets(command);
 }
 
 void add_show(CLI::App& command, SimShow& show) {
   command.add_option("--policy", show.policies, "Only this policy; repeatable")
       ->allow_extra_args(false)
       ->option_text("NAME");
-  command.add_option("--seed", show.seed, "The first seed")->option_text("N=1");
+  constexpr std::uint64_t kLastSeed = 1'000'000'000'000'000;
+  command.add_option("--seed", show.seed, "The first seed")
+      ->check(CLI::Range(std::uint64_t{0}, kLastSeed))
+      ->option_text("N=1");
   command
       .add_option("--seeds", show.seeds,
                   "Run with so many seeds, and tell the worst of each figure; the file's, or 1")

@@ -170,6 +170,15 @@ class SimReader {
       oracle.phases = phases_of(*phases);
     }
     map.refuse_others();
+    const bool any_gate =
+        std::any_of(file_.policies.begin(), file_.policies.end(), [](const SimPolicy& policy) {
+          const auto& services = policy.scenario.services;
+          return std::any_of(services.begin(), services.end(),
+                             [](const sim::ServiceModel& service) { return service.gate; });
+        });
+    if (!file_.policies.empty() && !any_gate) {
+      value.fault("no policy has a gate whose limit could be tried");
+    }
     file_.oracle = std::move(oracle);
   }
 

@@ -14,6 +14,7 @@ namespace {
 
 using Rates = sim::Steps<double>;
 
+constexpr std::size_t kMostChanges = 20'000;  // each policy keeps them
 constexpr int kStepsOfARamp = 100;
 // Of one kind of callers in a run: each call is recorded. Less, where they are drawn beforehand.
 constexpr double kMostCalls = 100'000'000;
@@ -97,6 +98,11 @@ class RateList {
     const auto end = moment_of(until);
     if (!ramp || !begin || !end || !comes_after(*from, *begin, last_, may_touch_) ||
         !comes_after(until, *end, begin)) {
+      return;
+    }
+    if (changes_.size() > kMostChanges) {
+      until.fault(fmt::format("too many ramps: allowed are up to {} in a list",
+                              kMostChanges / kStepsOfARamp));
       return;
     }
     const double length = sim::seconds(*end - *begin);
@@ -185,12 +191,20 @@ class ArrivalsMap {
   }
 
   // When they come at all: from `from` until `until`, or the whole run.
+  // Not asked where the duration itself is a fault.
+  [[nodiscard]] bool over_by(Instant moment) const {
+    return file_.duration > Duration{} && moment >= Instant{} + file_.duration;
+  }
+
   Window window() {
     Window window{Instant{}, Instant{} + file_.duration};
     take(map_, "from", window.from, moment_of);
     take(map_, "until", window.until, moment_of);
     if (map_.find("until") != nullptr) {
       comes_after(*map_.find("until"), window.until, window.from);
+    }
+    if (over_by(window.from)) {
+      map_.fault("from", "nobody comes: the run is over by then");
     }
     return window;
   }
@@ -319,6 +333,9 @@ class ArrivalsMap {
     std::vector<Instant> times;
     for (const YamlValue& item : at.items()) {
       const auto time = moment_of(item);
+      if (time && over_by(*time)) {
+        item.fault("nobody comes: the run is over by then");
+      }
       if (time &&
           comes_after(item, *time, times.empty() ? std::nullopt : std::optional(times.back()))) {
         times.push_back(*time);

@@ -28,14 +28,15 @@ CLI::Option* add_word(CLI::App& app, const std::string& name, const std::string&
 }
 
 CLI::Option* add_span(CLI::App& app, const std::string& name, const std::string& help,
-                      Duration least, std::function<void(Duration)> take) {
-  return add_word(app, name, "TIME", help, [name, least, take](const std::string& text) {
+                      Duration least, std::function<void(Duration)> take,
+                      Duration most = kLongestSimTime) {
+  return add_word(app, name, "TIME", help, [name, least, most, take](const std::string& text) {
     const auto time = parse_time(text);
-    if (!time || time->count() < least.ns || time->count() > kLongestSimTime.ns) {
-      refuse_value(name, text,
-                   fmt::format("a time from {} to {} with a unit, as in 100ms",
-                               format_time(Nanoseconds(least.ns)),
-                               format_time(Nanoseconds(kLongestSimTime.ns))));
+    if (!time || time->count() < least.ns || time->count() > most.ns) {
+      refuse_value(
+          name, text,
+          fmt::format("a time from {} to {} with a unit, as in 100ms",
+                      format_time(Nanoseconds(least.ns)), format_time(Nanoseconds(most.ns))));
     }
     take(Duration{time->count()});
   });
@@ -157,8 +158,9 @@ CLI::Option* add_replay(CLI::App& command, ReplayCommand& replay) {
                "How many may wait at each gate; auto: sized by --wait",
                [&playing](const std::string& text) { read_queue(text, playing.queue); })
           ->default_str("auto"),
-      add_span(command, "--wait", "The longest that a request may wait there", Duration::millis(1),
-               [&playing](Duration wait) { playing.wait = wait; })
+      add_span(
+          command, "--wait", "The longest that a request may wait there", Duration::millis(1),
+          [&playing](Duration wait) { playing.wait = wait; }, Duration::seconds(3600))
           ->default_str("100ms"),
       add_span(command, "--patience",
                "Callers give up after this time, and an answer that comes later is worthless; "

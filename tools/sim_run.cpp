@@ -64,13 +64,17 @@ class Crew {
     return result;
   }
 
+  void stop_if_asked() const {
+    if (stop_.stop_requested()) {
+      throw SimStopped{};
+    }
+  }
+
   [[nodiscard]] double virtual_seconds() const { return virtual_seconds_; }
 
  private:
   void advance(double by, const std::string& what) {
-    if (stop_.stop_requested()) {
-      throw SimStopped{};
-    }
+    stop_if_asked();
     const std::scoped_lock lock(mutex_);
     done_ += by;
     if (progress_) {
@@ -258,10 +262,21 @@ Study::ByExpectation Study::no_figures() const {
 
 // Of a policy or of the oracle: what expectations of it, or comparisons with it, speak of.
 void Study::take_figures(const std::string& whose, std::size_t s, const sim::Result& result) {
+  // Most expectations of a file are of a few selections, and each is a walk over all attempts.
+  std::vector<std::pair<sim::Selection, sim::Summary>> known;
+  const auto summary_of = [&](const sim::Selection& from) -> const sim::Summary& {
+    auto found = std::find_if(known.begin(), known.end(),
+                              [&from](const auto& one) { return one.first == from; });
+    if (found == known.end()) {
+      crew_.stop_if_asked();
+      found = known.insert(found, {from, summarized(result, from)});
+    }
+    return found->second;
+  };
   for (std::size_t e = 0; e < file_.expectations.size(); ++e) {
     const SimExpectation& expectation = file_.expectations[e];
     if (expectation.policy == whose || expectation.bound.of == whose) {
-      reached_.at(whose)[e][s] = figure_of(expectation, summarized(result, expectation.from));
+      reached_.at(whose)[e][s] = figure_of(expectation, summary_of(expectation.from));
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
@@ -115,6 +116,10 @@ int run_and_show(const SimShow& show, std::vector<SimStudy> studies) {
   try {
     for (SimStudy& study : studies) {
       keep_policies(study.file, show.policies);
+      if (!show.oracle) {
+        std::erase_if(study.file.expectations,
+                      [](const SimExpectation& e) { return e.bound.of == kOracle; });
+      }
     }
   } catch (const CLI::ValidationError& error) {
     fmt::print(stderr, "loadline sim: {}\n", error.what());
@@ -124,6 +129,11 @@ int run_and_show(const SimShow& show, std::vector<SimStudy> studies) {
     return run_all(show, studies);
   } catch (const SimStopped&) {
     fmt::print(stderr, "loadline sim: stopped\n");
+    return kFailed;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr,
+               "loadline sim: there is not enough memory: an attempt takes about 160 bytes, and "
+               "each instance's gate about 100 kB; run for a shorter time, or with fewer\n");
     return kFailed;
   }
 }

@@ -1,5 +1,6 @@
 #include "sim/arrivals.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace loadline::sim {
@@ -15,6 +16,12 @@ Arrivals Arrivals::even(Steps<double> per_second) {
   Arrivals a;
   a.kind_ = Kind::even;
   a.per_second_ = std::move(per_second);
+  const auto& changes = a.per_second_.changes();
+  a.before_.push_back(0);
+  for (std::size_t i = 1; i < changes.size(); ++i) {
+    a.before_.push_back(a.before_.back() +
+                        gathered(a.per_second_, changes[i - 1].from, changes[i].from));
+  }
   return a;
 }
 
@@ -60,12 +67,19 @@ Duration Arrivals::work(std::uint64_t number) const noexcept {
   return kind_ == Kind::listed ? (*callers_)[number].work : Listed::kUnknown;
 }
 
+// From the beginning: what a gap is rounded by would add up from one to the next.
+Instant Arrivals::nth_even(double number) const noexcept {
+  const auto after = std::upper_bound(before_.begin(), before_.end(), number);
+  const auto change = static_cast<std::size_t>(after - before_.begin()) - 1;
+  return reached(per_second_, per_second_.changes()[change].from, number - before_[change]);
+}
+
 Instant Arrivals::next(Instant previous, std::uint64_t number, Draws draws) const noexcept {
   switch (kind_) {
     case Kind::poisson:
       return reached(per_second_, previous, draws.exponential());
     case Kind::even:
-      return reached(per_second_, previous, number == 0 ? 0.5 : 1.0);
+      return nth_even(static_cast<double>(number) + 0.5);
     case Kind::bursts: {
       const std::uint64_t burst = size_ == 0 ? times_.size() : number / size_;
       return burst < times_.size() ? times_[burst] : Instant::never();

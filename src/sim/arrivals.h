@@ -47,10 +47,13 @@ class Arrivals {
   [[nodiscard]] Duration work(std::uint64_t number) const noexcept;
 
  private:
+  [[nodiscard]] Instant nth_even(double number) const noexcept;
+
   enum class Kind : std::uint8_t { poisson, even, bursts, listed, closed };
 
   Kind kind_ = Kind::poisson;
   Steps<double> per_second_;
+  std::vector<double> before_;  // of an even population: how many come before each change
   std::vector<Instant> times_;
   std::uint32_t size_ = 0;  // of a burst; or the number of users
   std::shared_ptr<const std::vector<Listed>> callers_;

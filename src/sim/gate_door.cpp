@@ -1,6 +1,7 @@
 #include "sim/gate_door.h"
 
 #include <algorithm>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -32,6 +33,9 @@ GateDoor::GateDoor(const GateModel& model, std::uint64_t seed, std::uint64_t num
       bytes_(block_bytes(capacity_of(model))),
       memory_(std::aligned_alloc(kAlignment, bytes_), &std::free),
       tickets_(capacity_of(model).tickets) {
+  if (!memory_) {
+    throw std::bad_alloc();
+  }
   Policy policy = model.policy;
   policy.seed = Draws(seed, kGateStream, number).bits();
   if (const PolicyError error = validate(policy); error.refused()) {

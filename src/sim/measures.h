@@ -18,6 +18,8 @@ struct Span {
   Instant from{};
   Instant to = Instant::never();
 
+  friend bool operator==(const Span&, const Span&) noexcept = default;
+
   [[nodiscard]] bool holds(Instant t) const noexcept { return from <= t && t < to; }
 };
 

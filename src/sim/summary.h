@@ -23,6 +23,8 @@ struct Selection {
   std::optional<std::uint16_t> service{};
   std::optional<std::uint32_t> instance{};
 
+  friend bool operator==(const Selection&, const Selection&) = default;
+
   // Whether it is one of them, at whatever time; or of all those that the chosen are a part of.
   [[nodiscard]] bool picks(const Ending& e) const noexcept;
   [[nodiscard]] bool surrounds(const Ending& e) const noexcept;

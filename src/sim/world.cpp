@@ -1,6 +1,7 @@
 #include "sim/world.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
@@ -16,7 +17,8 @@ constexpr std::uint64_t kFailureStream = 0x6661696c00000000;  // and the populat
 constexpr std::uint64_t kThinkStream = 0x7468696e00000000;    // and the population
 constexpr std::uint64_t kJitterStream = 0x6a69747400000000;   // and the population
 constexpr std::uint64_t kProbePath = 0x70726f6265000000;      // in place of links
-constexpr std::int64_t kProgressSteps = 100;
+constexpr std::uint64_t kEventsOfAStep = 1 << 14;             // between two reports of progress
+constexpr std::size_t kMostAttempts = 100'000'000;
 constexpr int kNumberBits = 48;  // of a call's number, where its population travels with it
 
 class World final : public Site, public Fleet::Owner {
@@ -37,9 +39,6 @@ class World final : public Site, public Fleet::Owner {
     }
     journal_.reserve(expected_calls());
     loop_.at<&World::close>(end_, *this);
-    if (progress_) {
-      report_progress(0);
-    }
   }
 
   Result run();
@@ -123,7 +122,6 @@ class World final : public Site, public Fleet::Owner {
 
   void close(std::uint64_t) { fleet_.close(); }
 
-  void report_progress(std::uint64_t step);
   void place(AttemptId id, std::uint32_t but);
   void end(AttemptId id, Fate fate, Reason reason = Reason::none, std::uint16_t retry_after = 0);
   void write(const Attempt& attempt, Fate fate, Instant ended, Reason reason = Reason::none,
@@ -135,6 +133,7 @@ class World final : public Site, public Fleet::Owner {
   Instant end_;
   Fleet fleet_;
   std::vector<Door*> touched_;
+  std::uint64_t events_ = 0;
   std::vector<std::uint64_t> calls_;  // so far, by population
   std::uint64_t probes_ = 0;
   std::unordered_map<std::uint64_t, std::vector<AttemptId>> links_;  // by parent
@@ -175,6 +174,9 @@ Result World::run() {
       door->look();
     }
     touched_.clear();
+    if (++events_ % kEventsOfAStep == 0 && progress_) {
+      progress_(loop_.now());
+    }
   });
   // What is on its way beyond the last ending concerns nobody.
   const Instant end = journal_.empty() ? end_ : std::max(end_, journal_.back().ended);
@@ -195,15 +197,6 @@ Result World::run() {
   done.turnouts = fleet_.turnouts();
   done.ended = end;
   return done;
-}
-
-void World::report_progress(std::uint64_t step) {
-  progress_(loop_.now());
-  const Instant next = Instant{} + Duration{scenario_.length.ns / kProgressSteps} *
-                                       (static_cast<std::int64_t>(step) + 1);
-  if (next < end_) {
-    loop_.at<&World::report_progress>(next, *this, step + 1);
-  }
 }
 
 // Two streams a population: one for the gaps, one for what its callers bring.
@@ -564,6 +557,9 @@ void World::end(AttemptId id, Fate fate, Reason reason, std::uint16_t retry_afte
 
 void World::write(const Attempt& attempt, Fate fate, Instant ended, Reason reason,
                   std::uint16_t retry_after) {
+  if (journal_.size() == kMostAttempts) {
+    throw std::length_error("more than 100,000,000 attempts in one run: let it be shorter");
+  }
   journal_.push_back({.called = attempt.called,
                       .offered = attempt.offered,
                       .deadline = attempt.deadline,

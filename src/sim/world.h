@@ -22,7 +22,7 @@ struct Result {
   Instant ended{};
 };
 
-// Called about a hundred times in the course of a run, with the virtual time.
+// Called every some thousand events, with the virtual time. What it throws ends the run.
 using Progress = std::function<void(Instant)>;
 
 // A function of its first two arguments: the same twice.

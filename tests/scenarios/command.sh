@@ -98,3 +98,52 @@ matches "the page" "<!doctype html>" "$(head -c 100 "$work/plot.html" | tr '[:up
 status=0
 sim --plot "$work/plot.png" "$work/same.yaml" >"$work/out" 2>&1 || status=$?
 equal "exit code for another kind" 2 "$status"
+
+it "a result is not written over what is read, nor over another"
+for clash in "--json-file $work/holds.yaml" "--plot $work/o.svg --json-file $work/o.svg"; do
+  status=0
+  # shellcheck disable=SC2086 # several words
+  sim "$work/holds.yaml" $clash >"$work/out" 2>"$work/err" || status=$?
+  equal "exit code with $clash" 2 "$status"
+  matches "what it says" "a file of its own" "$(cat "$work/err")"
+done
+matches "the scenario is still there" "version: 1" "$(cat "$work/holds.yaml")"
+
+it "a stop is heard while a run drains, and leaves the old result"
+cat >"$work/drains.yaml" <<'YAML'
+version: 1
+duration: 1s
+drain: on
+service: {workers: 1, work: 1s}
+callers: {all: {arrivals: {bursts: 1000000, at: 0s}, tells_deadline: off}}
+policies: {one: {gate: off}}
+YAML
+echo before >"$work/kept.json"
+"$LOADLINE_COMMAND" sim "$work/drains.yaml" --json-file "$work/kept.json" >"$work/out" 2>"$work/err" &
+run=$!
+wait_until "it writes beside it" test -e "$work/kept.json.partial"
+kill -INT "$run"
+status=0
+wait "$run" || status=$?
+equal "exit code" 1 "$status"
+equal "what it says" "loadline sim: stopped" "$(cat "$work/err")"
+equal "the old result" before "$(cat "$work/kept.json")"
+
+it "with --no-oracle what is compared with it does not count"
+cat >"$work/oracle.yaml" <<'YAML'
+version: 1
+duration: 10s
+service: {workers: 1, work: 10ms}
+callers: {all: {arrivals: {poisson: 150/s}}}
+policies: {one: {limit: 1}}
+oracle: {limits: 1-2}
+expect: [{policy: one, goodput: {at_least: 90%, of: oracle}}]
+YAML
+sim "$work/oracle.yaml" >"$work/out"
+matches "with it" "1 of 1 expectations held" "$(cat "$work/out")"
+sim --no-oracle "$work/oracle.yaml" >"$work/out"
+
+it "seeds are not negative"
+status=0
+sim --seed -1 "$queue" >"$work/out" 2>"$work/err" || status=$?
+equal "exit code" 2 "$status"

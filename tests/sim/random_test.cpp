@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "sim/arrivals.h"
 #include "sim/distribution.h"
 #include "sim/seconds.h"
 #include "statistics.h"
@@ -126,6 +127,20 @@ TEST(Distributions, AnEmpiricalOneIsNothingButItsValues) {
   EXPECT_NEAR(share_up_to(values, 0.003999), 2.0 / 3, 0.0043);
   EXPECT_EQ(share_up_to(values, 0.004), 1);
   EXPECT_EQ(values.mean(), Duration::millis(2));
+}
+
+// 1 / 700,000 s is no whole number of nanoseconds: what each is rounded by must not add up.
+TEST(EvenArrivals, AreAsManyAsTheirRateSays) {
+  const Arrivals even = Arrivals::even({700000, {{at(2), 0}, {at(3), 300000}}});
+  std::uint64_t number = 0;
+  Instant last{};
+  for (Instant next = even.next({}, 0, Draws(1, 0, 0)); next < at(4);
+       next = even.next(last, number, Draws(1, 0, number))) {
+    EXPECT_FALSE(next > at(2) && next < at(3));
+    last = next;
+    ++number;
+  }
+  EXPECT_EQ(number, 2U * 700000 + 300000);
 }
 
 }  // namespace

@@ -39,5 +39,23 @@ TEST(ResultFile, HoldsWhatWasWritten) {
   ResultFile("").write("{}");
 }
 
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(ResultFile, KeepsWhatWasThereUntilTheResultIs) {
+  const std::string path = testing::TempDir() + "result_kept_" + std::to_string(getpid());
+  std::ofstream(path) << "before";
+  { const ResultFile given_up(path); }
+  EXPECT_EQ(text_of(path), "before");
+  ResultFile file(path);
+  EXPECT_EQ(text_of(path), "before");
+  file.write("after");
+  EXPECT_EQ(text_of(path), "after\n");
+  EXPECT_FALSE(std::ifstream(path + ".partial").is_open());
+  std::remove(path.c_str());
+}
+
 }  // namespace
 }  // namespace loadline::tools

@@ -992,6 +992,23 @@ TEST(SimFile, FaultsOfTheOracle) {
   expect_faults(files);
 }
 
+TEST(SimFile, AnOracleNeedsAGateToTry) {
+  const std::string text =
+      file_with(kPolicies, "policies: {a: {gate: off}}\noracle: {limits: 1-4}");
+  const SimFile file = read_sim_text(text, "");
+  ASSERT_EQ(file.faults.size(), 1U);
+  EXPECT_NE(file.faults[0].text.find("no policy has a gate"), std::string::npos);
+}
+
+TEST(SimFile, NobodyComesWhenTheRunIsOver) {
+  for (const char* const arrivals : {"{poisson: 3/s, from: 1h}", "{bursts: 3, at: 1h}"}) {
+    const std::string callers = std::string("callers: {a: {arrivals: ") + arrivals + "}}";
+    const SimFile file = read_sim_text(file_with(kCallers, callers), "");
+    ASSERT_FALSE(file.faults.empty()) << arrivals;
+    EXPECT_NE(file.faults[0].text.find("the run is over"), std::string::npos) << arrivals;
+  }
+}
+
 TEST(SimFile, AnExpectationMayBeOfSeveralFigures) {
   const SimFile file = read_sound(file_with(kMore, "expect: [{p99: 1s, useful: 5}]"));
   ASSERT_EQ(file.expectations.size(), 2U);
