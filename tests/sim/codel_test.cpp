@@ -2,9 +2,11 @@
 // an interval, one is dropped, and the next ones after interval / sqrt(1), / sqrt(2), / sqrt(3) ...
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "rigs.h"
@@ -113,6 +115,48 @@ TEST(CoDel, DropsByItsLaw) {
     // A drop comes with the first one who is taken after its time: within a millisecond.
     EXPECT_GE(drops[i] - drops[0], after_the_first[i] - 1e-3);
     EXPECT_LT(drops[i] - drops[0], after_the_first[i] + 1);
+  }
+}
+
+// CoDel for requests, as servers have it (Maurer, "Fail at Scale", ACM Queue 13(8), 2015): whether
+// an interval was overloaded is known by the least wait in the one before, and while it is, who has
+// waited for more than twice the target is refused. The first of an interval never is.
+class CoDelForRequests {
+ public:
+  explicit CoDelForRequests(EventLoop& loop) : loop_(loop), ends_(loop.now()) {}
+
+  bool refuses(Duration waited) {
+    if (loop_.now() > ends_ && !first_) {
+      ends_ = loop_.now() + kInterval;
+      overloaded_ = least_ > kTarget;
+      first_ = true;
+    }
+    least_ = first_ ? waited : std::min(least_, waited);
+    return !std::exchange(first_, false) && overloaded_ && waited > kTarget + kTarget;
+  }
+
+ private:
+  EventLoop& loop_;
+  Instant ends_;  // of the interval
+  Duration least_{};
+  bool first_ = true;
+  bool overloaded_ = false;
+};
+
+TEST(CoDel, ForRequestsRefusesAsItIsKnownTo) {
+  struct Step {
+    int at_ms;
+    int waited_ms;
+    bool refused;
+  };
+  constexpr Step kSteps[] = {{1, 20, false},   {2, 20, false},   {3, 20, true},
+                             {4, 9, false},    {5, 4, false},    {103, 20, false},
+                             {104, 20, false}, {204, 20, false}, {205, 20, true}};
+  EventLoop loop;
+  CoDelForRequests codel(loop);
+  for (const Step& step : kSteps) {
+    loop.run_until(Instant{} + Duration::millis(step.at_ms), [] {});
+    EXPECT_EQ(codel.refuses(Duration::millis(step.waited_ms)), step.refused) << step.at_ms;
   }
 }
 
