@@ -40,8 +40,8 @@ QUEUE = Pitfall(
     "A queue that is sized by what memory holds only stores requests that will time out: when a turn comes, its caller "
     "has left or is about to. Size it from the wait that is acceptable; `queue=auto` and `wait=` do. "
     "Without any bound it is worse still: [the demo](measurements.md#the-demo).",
-    "loadline_gate api:512k limit=4 queue=5000 wait=60s order=fifo;",
-    "loadline_gate api:512k limit=4 queue=auto wait=100ms;",
+    "loadline_gate api:1m limit=4 queue=5000 wait=60s order=fifo;",
+    "loadline_gate api:1m limit=4 queue=auto wait=100ms;",
     run_queue)
 
 # ---- A threshold in requests per second ----------------------------------------------------------
