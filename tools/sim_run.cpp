@@ -298,22 +298,17 @@ std::vector<SimVerdict> Study::verdicts_on(const std::string& policy) const {
 // Phase by phase, with the best of the phases before in force, on the first seed.
 std::vector<std::uint32_t> Study::best_limits() {
   const SimOracle& oracle = *file_.oracle;
-  const Instant end = Instant{} + gated_->scenario.length;
-  std::vector<std::uint32_t> limits(oracle.phases.size(), oracle.limits.front());
-  for (std::size_t phase = 0; phase < limits.size(); ++phase) {
-    const sim::Selection here{
-        .span = {oracle.phases[phase], phase + 1 < limits.size() ? oracle.phases[phase + 1] : end}};
-    std::vector<sim::Tried> tried(oracle.limits.size());
-    crew_.do_all(tried.size(), [&](std::size_t i) {
-      std::vector<std::uint32_t> attempt = limits;
-      attempt[phase] = oracle.limits[i];
-      const sim::Result result = crew_.run(with_limits(gated_->scenario, oracle, attempt), seed(0),
-                                           "limit " + std::to_string(oracle.limits[i]));
-      tried[i] = {oracle.limits[i], summarize(result.journal, here).goodput};
-    });
-    limits[phase] = sim::best(tried).limit;
-  }
-  return limits;
+  const auto begin_of = [&](std::size_t phase) {
+    return phase < oracle.phases.size() ? oracle.phases[phase]
+                                        : Instant{} + gated_->scenario.length;
+  };
+  const auto goodput = [&](const std::vector<std::uint32_t>& limits, std::size_t phase) {
+    const sim::Result result = crew_.run(with_limits(gated_->scenario, oracle, limits), seed(0),
+                                         "limit " + std::to_string(limits[phase]));
+    return summarize(result.journal, {.span = {begin_of(phase), begin_of(phase + 1)}}).goodput;
+  };
+  return sim::best_of_phases(oracle.phases.size(), oracle.limits, goodput,
+                             [this](std::size_t count, auto job) { crew_.do_all(count, job); });
 }
 
 SimOracleFound Study::look_for_oracle() {

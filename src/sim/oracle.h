@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -35,19 +36,32 @@ inline std::uint32_t knee(const std::vector<Tried>& all, double capacity) {
   return found == all.end() ? 0 : found->limit;
 }
 
+// Does a number of jobs, one after the other.
+struct InTurn {
+  template <class Job>
+  void operator()(std::size_t count, Job job) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      job(i);
+    }
+  }
+};
+
 // A workload of several phases: each phase's best limit, with the best of the phases before it in
-// force. `measure(limits)` is given one limit a phase; later phases have the first candidate.
-template <class Measure>
+// force. `measure(limits, phase)` is given one limit a phase; later phases have the first
+// candidate. `each(count, job)` may do the jobs at the same time.
+template <class Measure, class Each = InTurn>
 std::vector<std::uint32_t> best_of_phases(std::size_t phases,
                                           const std::vector<std::uint32_t>& candidates,
-                                          Measure measure) {
+                                          Measure measure, Each each = {}) {
   std::vector<std::uint32_t> limits(phases, candidates.front());
   for (std::size_t phase = 0; phase < phases; ++phase) {
-    limits[phase] = best(sweep(candidates, [&](std::uint32_t limit) {
-                      std::vector<std::uint32_t> tried = limits;
-                      tried[phase] = limit;
-                      return measure(tried, phase);
-                    })).limit;
+    std::vector<Tried> all(candidates.size());
+    each(all.size(), [&](std::size_t i) {
+      std::vector<std::uint32_t> tried = limits;
+      tried[phase] = candidates[i];
+      all[i] = {candidates[i], measure(tried, phase)};
+    });
+    limits[phase] = best(all).limit;
   }
   return limits;
 }

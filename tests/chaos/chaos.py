@@ -156,10 +156,8 @@ class Run:
     def let_through_have_ended(self) -> None:
         """Who would have been turned away was let through beside the limit, and goes on beside it when it is enforced.
         What the service has on top of what the gate counts is that; a single look may meet one on its way."""
-        looks = 0
-        while looks < 10:
+        for _ in range(10):
             until("the service has no more than the gate counts", lambda: self.callers_beside() <= 0, 15)
-            looks += 1
 
     def callers_beside(self) -> int:
         if self.watch.service.stands_still:
