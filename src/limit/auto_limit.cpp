@@ -1,0 +1,568 @@
+#include "loadline/limit/auto_limit.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace loadline {
+namespace {
+
+constexpr double kSecondNs = 1e9;
+constexpr double kFarEnough = 1.2;    // two limits, to tell from who came before one was full
+constexpr double kMostSamples = 1e6;  // of a cohort, whatever is asked
+
+constexpr Duration seconds(double s) noexcept {
+  return Duration{static_cast<std::int64_t>(s * kSecondNs)};
+}
+
+constexpr Duration nanoseconds(double ns) noexcept {
+  return Duration{static_cast<std::int64_t>(ns)};
+}
+
+std::uint64_t split_mix(std::uint64_t x) noexcept {
+  x += 0x9e3779b97f4a7c15U;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31);
+}
+
+// Mean of the times that are compared, as a share of the mean of all: by Little's law the latter is
+// limit / rate.
+double share_of_mean(const Level& level) noexcept {
+  return std::min(level.time_ns / kSecondNs * level.rate / level.limit, 1.0);
+}
+
+LimitInputs inputs_of(const Level& level) noexcept {
+  return {.high = level.limit,
+          .time_high = nanoseconds(level.time_ns),
+          .samples = level.samples,
+          .rate = level.rate,
+          .share = level.in_time};
+}
+
+LimitInputs inputs_of(const Comparison& found) noexcept {
+  return {.low = found.low.limit,
+          .high = found.high.limit,
+          .time_low = nanoseconds(found.low.time_ns),
+          .time_high = nanoseconds(found.high.time_ns),
+          .samples = found.low.samples + found.high.samples,
+          .rate = found.high.rate,
+          .slope = found.slope,
+          .share = found.high.in_time};
+}
+
+}  // namespace
+
+AutoTuning& AutoLimit::tuning() noexcept {
+  static constinit AutoTuning tuning;
+  return tuning;
+}
+
+AutoLimit::AutoLimit(std::uint32_t from, LimitBounds bounds, std::uint64_t seed) noexcept
+    : tuning_(tuning()), bounds_(bounds), draws_(seed), ratio_(tuning_.widest) {
+  limit_ = within(from == 0 ? tuning_.first : from);
+  high_ = limit_;
+  begin_cohort(limit_);
+  target_ = fewest_at(limit_);
+}
+
+// ---- What comes in
+// -------------------------------------------------------------------------------
+
+void AutoLimit::take(const LimitSample& sample, LimitReason& why) noexcept {
+  judge(sample, why);
+  cohort_.see(sample);
+  if (sample.bound) {
+    cohort_.take(sample);
+  }
+  ramp_.see(sample);
+  ramp_.take(sample);
+  if (!knee_known_) {
+    calm_.take(sample);
+  }
+}
+
+// Failures say nothing: they may be fast or slow, and are no sign of too many in flight.
+void AutoLimit::judge(const LimitSample& sample, LimitReason& why) noexcept {
+  if (sample.outcome == Outcome::failure || sample.started < judged_from_) {
+    return;
+  }
+  ++judged_;
+  judged_of_use_ += sample.outcome == Outcome::success ? 1 : 0;
+  if (judged_ < std::max(tuning_.judged, double(limit_))) {
+    return;
+  }
+  if (judged_of_use_ < tuning_.of_use * judged_) {
+    halve(sample.ended, why);
+  } else {
+    judged_ = judged_of_use_ = 0;
+  }
+}
+
+// The knee counts as known, so that nothing higher is tried before something was compared.
+void AutoLimit::halve(Instant now, LimitReason& why) noexcept {
+  why = {LimitCause::late,
+         {.high = limit_, .samples = judged_, .share = double(judged_of_use_) / judged_}};
+  limit_ = within(limit_ / 2.0);
+  high_ = limit_;
+  ratio_ = tuning_.widest;
+  looks_down_ = unproven_ = holds_ = false;
+  knee_known_ = true;
+  leans_up_ = leans_down_ = 0;
+  went_ = Way::nowhere;
+  compared_at_ = now;
+  disturb(now);
+  target_ = fewest_at(limit_);
+}
+
+// Looking down, what the lower limit is to be compared with is given up as well.
+void AutoLimit::disturb(Instant now) noexcept {
+  limit_ = looks_down_ ? within(high_) : limit_;
+  looks_down_ = false;
+  begin_cohort(limit_);
+  partner_ = {};
+  pool_.clear();
+  forget_ramp();
+  calm_ = {};
+  judged_from_ = now;
+  judged_ = judged_of_use_ = 0;
+}
+
+void AutoLimit::look(const LimitView& view, LimitReason& why) noexcept {
+  watch(view, why);
+  Level level;
+  if (cohort_.level(view, level)) {
+    learn(level, view, why);
+  } else if (cohort_.is_void(view)) {
+    begin_cohort(limit_);
+  }
+}
+
+// ---- When the limit is full
+// ----------------------------------------------------------------------
+
+// Who waits fills the place of who has just ended: one less is full as well.
+void AutoLimit::watch(const LimitView& view, LimitReason& why) noexcept {
+  const bool full = view.in_flight >= limit_ || (view.waiting > 0 && view.in_flight + 1 >= limit_);
+  watch_ramp(view, full && full_since_ == Instant::never());
+  calm_.look(view, full, moment_of(calm_.level()), tuning_.fewest);
+  full_since_ = full ? std::min(full_since_, view.now) : Instant::never();
+  if (cohort_.grown()) {
+    return;
+  }
+  if (!cohort_.is_open()) {
+    // After the limit was lowered there are more in flight for a while.
+    if (full && view.in_flight <= limit_) {
+      if (cohort_.begun() && view.now - cohort_.paused_at() > apart()) {
+        begin_cohort(limit_);
+      }
+      cohort_.open(view);
+    } else if (!full && waits_in_vain(view.now)) {
+      give_up_looking_down(why);
+    }
+  } else if (!full) {
+    cohort_.pause(view);
+  } else if (is_large_enough(view)) {
+    cohort_.close(view);
+  }
+}
+
+void AutoLimit::watch_ramp(const LimitView& view, bool fills_up) noexcept {
+  if (fills_up && ramp_.begun() && !ramp_.grown()) {
+    ramp_.close(view);
+    ramp_.set_limit((ramp_.in_flight_at_first() + limit_) / 2);
+  }
+  if (view.in_flight <= limit_ / 2) {
+    forget_ramp();
+    ramp_.open(view);
+  }
+}
+
+// A lower limit is no longer full: what is waited for is no longer there. Or it never was, since
+// all left between two looks: then until what it was to be compared with is too old for that.
+bool AutoLimit::waits_in_vain(Instant now) const noexcept {
+  if (!looks_down_) {
+    return false;
+  }
+  return cohort_.begun()
+             ? now - cohort_.paused_at() > nanoseconds(tuning_.patience * partner_.time_ns)
+             : now - partner_.at > life_of(partner_);
+}
+
+void AutoLimit::give_up_looking_down(LimitReason& why) noexcept {
+  why = {.cause = LimitCause::emptied};
+  looks_down_ = false;
+  partner_ = {};
+  limit_ = within(high_);
+  begin_cohort(limit_);
+}
+
+// Where few come, who has ended leaves a place that is empty for a while, however many are turned
+// away in a minute.
+Duration AutoLimit::apart() const noexcept {
+  return std::max(seconds(tuning_.apart_s),
+                  nanoseconds(tuning_.of_a_moment * cohort_.typical_ns()));
+}
+
+// A short burst is no reason to look around. And where a slope cannot be told as well as wanted in
+// the time in which it is to be told, it is asked for all the same: several add up.
+bool AutoLimit::is_large_enough(const LimitView& view) const noexcept {
+  const bool on_its_own = measured_ && !looks_down_ && !partner_.measured();
+  const Duration lasted = cohort_.lasted(view.now);
+  const double fewest = lasted < seconds(tuning_.cycle_s) ? target_ : fewest_at(limit_);
+  return (lasted >= seconds(tuning_.standing_s) || !on_its_own) &&
+         static_cast<double>(cohort_.started(view)) >= std::min(target_, fewest);
+}
+
+// ---- What was measured
+// ---------------------------------------------------------------------------
+
+void AutoLimit::learn(const Level& level, const LimitView& view, LimitReason& why) noexcept {
+  const bool fresh = partner_.measured() && level.at - partner_.at < life_of(partner_);
+  if (!looks_down_ && !(fresh && partner_.limit < level.limit)) {
+    look_around(level, view, why);
+    return;
+  }
+  const Comparison found = looks_down_ ? compare(level, partner_) : compare(partner_, level);
+  if (!ask_for_more(found, level, view.now, why)) {
+    looks_down_ = false;
+    conclude(found, why);
+  }
+}
+
+// Of two limits far apart, more for as long as it might be that the higher brings more.
+bool AutoLimit::ask_for_more(const Comparison& found, const Level& level, Instant now,
+                             LimitReason& why) noexcept {
+  const bool doubtful =
+      found.far() && found.slope >= tuning_.more && found.slope < tuning_.more + 2 * found.doubt;
+  if (!doubtful) {
+    return false;
+  }
+  if (knows_too_little_of(level)) {
+    target_ += fewest_at(level.limit);  // as many again, on top
+    cohort_.grow_on(now);
+    return true;
+  }
+  // Else it may be the other that is known too little of. For a lower one nobody has to wait: what
+  // is doubtful leads up, and is compared again with all that was measured on the way.
+  if (!looks_down_ || !knows_too_little_of(partner_)) {
+    return false;
+  }
+  looks_down_ = false;
+  go_up(level);
+  why = {LimitCause::looked_up, inputs_of(level)};
+  target_ = tuning_.most_of_fewest * fewest_at(limit_);
+  return true;
+}
+
+bool AutoLimit::knows_too_little_of(const Level& level) const noexcept {
+  return level.samples < tuning_.most_of_fewest * fewest_at(level.limit);
+}
+
+// There is nothing yet to compare with: what next?
+void AutoLimit::look_around(const Level& level, const LimitView& view, LimitReason& why) noexcept {
+  const double refused = measured_ ? cohort_.share_refused() : 1;
+  if (refused < tuning_.many_refused && !unproven_) {
+    look_up(level, why);  // costs nobody anything
+    return;
+  }
+  if (compare_with_calm(level, why)) {
+    return;
+  }
+  if (refused < tuning_.few_refused) {
+    begin_cohort(limit_);  // who comes is served
+    return;
+  }
+  if (compare_with_ramp(level, view, why)) {
+    return;
+  }
+  if (may_raise(level)) {
+    measured_ = true;
+    ratio_ = tuning_.widest;
+    look_up(level, why);
+    return;
+  }
+  go_down(level);
+  why = {LimitCause::looked_down, inputs_of(level)};
+  why.inputs.low = limit_;
+}
+
+void AutoLimit::look_up(const Level& level, LimitReason& why) noexcept {
+  went_ = Way::up;
+  start_pool();
+  go_up(level);
+  why = {LimitCause::looked_up, inputs_of(level)};
+}
+
+// When a limit becomes full, those who came on the way there have met fewer in flight: where they
+// took no less time, the service has become slow for all, and is not crowded.
+bool AutoLimit::compare_with_ramp(const Level& level, const LimitView& view,
+                                  LimitReason& why) noexcept {
+  Level below;
+  if (!ramp_.level(view, below) || below.limit * kFarEnough > level.limit ||
+      below.samples < tuning_.fewest || level.at - below.at > life_of(level)) {
+    return false;
+  }
+  below.rate = level.rate;  // its own was on its way
+  Comparison found = compare(below, level);
+  found.rates_known = false;
+  const bool brings_more = found.slope + found.doubt < tuning_.more;
+  if (!brings_more && found.slope - 2 * found.doubt < tuning_.more) {
+    forget_ramp();
+    return false;
+  }
+  begin_with(found, brings_more ? tuning_.widest : __builtin_sqrt(tuning_.widest), why);
+  return true;
+}
+
+// As long as the limit is only known not to be too high, those who came before it was full tell
+// whether more bring more: nobody has to be turned away for that. That they took less time says
+// nothing, since the service may have become slow meanwhile.
+bool AutoLimit::compare_with_calm(const Level& level, LimitReason& why) noexcept {
+  Level below = calm_.level();
+  if (knee_known_ || !below.measured() || below.limit * kFarEnough > level.limit ||
+      level.at - below.at > life_of(below)) {
+    return false;
+  }
+  // Those among very few took no longer than those among half as many as now would have. Against
+  // the few themselves times could be several times as long, and the slope still be small.
+  below.limit = std::max(below.limit, static_cast<std::uint32_t>(level.limit / tuning_.widest));
+  Comparison found = compare(below, level);
+  found.rates_known = false;
+  if (found.slope + found.doubt >= tuning_.more) {
+    return false;
+  }
+  begin_with(found, tuning_.widest, why);
+  return true;
+}
+
+void AutoLimit::begin_with(const Comparison& found, double ratio, LimitReason& why) noexcept {
+  ratio_ = ratio;
+  went_ = Way::nowhere;
+  conclude(found, why);
+}
+
+// Without having compared: where nothing is known, or there is nothing below to compare with.
+bool AutoLimit::may_raise(const Level& level) const noexcept {
+  const Duration gone = std::min(full_since_, level.at) - compared_at_;  // it may be full no more
+  const bool forgotten = !knee_known_ && gone >= seconds(tuning_.forget_s) + life_of(level);
+  return (forgotten || level.limit == bounds_.least) && !unproven_ && level.limit < bounds_.most;
+}
+
+// ---- Comparing
+// -----------------------------------------------------------------------------------
+
+// Near the knee the slope is that of a line; far from it, where times have doubled or have not,
+// their ratio tells it sooner, and as well for servers that share than for such that queue.
+Comparison AutoLimit::compare(const Level& low, const Level& high) const noexcept {
+  Comparison found{.low = low, .high = high};
+  const double gap = found.gap();
+  if (gap <= 0) {
+    return found;
+  }
+  const double apart = found.ratio() - 1;
+  const double longer = high.time_ns / low.time_ns;
+  found.linear = high.rate * (high.time_ns - low.time_ns) / kSecondNs / gap;
+  found.by_rates = 1 - (high.rate / low.rate - 1) / apart;
+  found.slope = found.far() ? (longer - 1) / apart : found.linear + std::max(bias_, 0.0);
+  // What comes too late is no gain.
+  if (low.in_time > 0) {
+    found.slope -= (high.in_time / low.in_time - 1) / apart;
+  }
+  const double spread = std::max({low.spread, high.spread, spread_}) * longer *
+                        (found.far() ? 1 : share_of_mean(low));
+  found.doubt = spread * __builtin_sqrt(1.0 / low.samples + 1.0 / high.samples) / apart;
+  return found;
+}
+
+void AutoLimit::remember(const Comparison& found) noexcept {
+  if (found.rates_known && found.gap() > 0 && !found.far()) {
+    const double missed = std::clamp(found.by_rates - found.linear, -1.0, 1.0);
+    bias_ += tuning_.bias_share * (missed - bias_);
+  }
+  spread_ += tuning_.spread_share * (std::max(found.low.spread, found.high.spread) - spread_);
+  const double slope = std::clamp(found.slope, -0.5, 1.5);  // one alone does not decide
+  leans_up_ = std::max(leans_up_ + tuning_.more - slope, 0.0);
+  leans_down_ = std::max(leans_down_ + slope - tuning_.well, 0.0);
+  compared_at_ = std::max(found.low.at, found.high.at);
+  unproven_ = false;
+}
+
+void AutoLimit::conclude(const Comparison& found, LimitReason& why) noexcept {
+  remember(found);
+  measured_ = true;
+  forget_ramp();  // it tells nothing that this has not told better
+  const bool holds = holds_ || found.gap() <= 1;
+  why = {LimitCause::moved, inputs_of(found)};
+  if (leads_up(found, holds)) {
+    const bool climbs = went_ == Way::up;
+    ratio_ = holds || climbs ? std::min(ratio_ * ratio_, tuning_.widest) : ratio_;
+    holds_ = knee_known_ = false;
+    leans_up_ = leans_down_ = 0;
+    went_ = Way::up;
+    proven_ = found.high.limit - std::max(found.slope, 0.0) * found.gap();
+    proven_at_ = compared_at_;
+    why.cause = LimitCause::doubled;
+    if (climbs) {
+      cohort_.add_to(pool_);
+    } else {
+      start_pool();
+    }
+    go_up(pooled(found.high));
+  } else if (leads_down(found, holds)) {
+    ratio_ = holds ? ratio_ * ratio_ : ratio_;
+    holds_ = false;
+    leans_up_ = leans_down_ = 0;
+    went_ = Way::down;
+    go_down(found.low);
+  } else {
+    settle(knee_of(found), found.high, why);
+  }
+}
+
+// Who turns round has passed the knee: then it is between. What remains doubtful of two limits far
+// apart, by one standard deviation, leads up: to stop too early costs far more than to go on.
+bool AutoLimit::leads_up(const Comparison& found, bool holds) const noexcept {
+  const double doubt = found.far() ? found.doubt : 0;
+  const bool more = holds ? leans_up_ > tuning_.leans_up : found.slope < tuning_.more + doubt;
+  return more && went_ != Way::down && found.high.limit < bounds_.most;
+}
+
+bool AutoLimit::leads_down(const Comparison& found, bool holds) const noexcept {
+  const bool less = holds ? leans_down_ > tuning_.leans_down : found.slope > tuning_.less;
+  const bool proven =
+      compared_at_ - proven_at_ < life_of(found.high) && proven_ * ratio_ > found.low.limit;
+  return less && went_ != Way::up && !proven && found.low.limit > bounds_.least;
+}
+
+// On the way up, what those took who did not wait says as well how much of the last is waiting.
+// Where servers share it says too little, and never that the knee were lower than it is.
+double AutoLimit::knee_of(const Comparison& found) const noexcept {
+  if (went_ != Way::up || pool_.count() == 0) {
+    return found.knee();
+  }
+  const double waiting = (found.high.time_ns - pooled(found.high).time_ns) / kSecondNs;
+  // Less by what a rate of so many errs: a knee that is set too low costs what is not done until it
+  // is looked for again, and one too high is seen by the next comparison.
+  const double rate = found.high.rate * (1 - 1 / __builtin_sqrt(found.high.samples));
+  return std::clamp(found.high.limit - rate * waiting, found.low.limit / ratio_, found.knee());
+}
+
+void AutoLimit::settle(double knee, const Level& known, LimitReason& why) noexcept {
+  if (!holds_) {
+    why.cause = LimitCause::settled;
+  }
+  const double before = ratio_;
+  ratio_ = narrower(known);
+  // The lower is to be at the knee, and where one more is much, not below it.
+  constexpr double kNearlyOne = 0.9;
+  const double wanted = std::max(knee * tuning_.margin * ratio_, knee + kNearlyOne);
+  high_ += (holds_ ? tuning_.gain : 1.0) * (wanted - high_);
+  high_ = std::clamp(high_, double(bounds_.least), double(bounds_.most));
+  limit_ = within(high_);
+  holds_ = ratio_ >= before;
+  knee_known_ = true;
+  went_ = Way::nowhere;
+  partner_ = {};
+  pool_.clear();
+  // Holding, three of four are under the higher; and not in step with whatever else has a rhythm.
+  target_ = enough(low_of(high_), high_, known) * (holds_ ? 3 : 1) * (0.75 + 0.5 * draw());
+  begin_cohort(limit_);
+}
+
+// ---- Steps
+// ---------------------------------------------------------------------------------------
+
+void AutoLimit::start_pool() noexcept {
+  pool_.clear();
+  cohort_.add_to(pool_);
+}
+
+// A level with the times of all that were measured on the way to it.
+Level AutoLimit::pooled(const Level& level) const noexcept {
+  const std::uint32_t wanted = std::max(pool_.count() / 4 * 3 + pool_.count() % 4 * 3 / 4, 1U);
+  const Times::Lower lowest = pool_.lowest(wanted);
+  Level all = level;
+  all.time_ns = lowest.mean_ns;
+  all.spread = lowest.spread;
+  all.samples = pool_.count();
+  return all;
+}
+
+void AutoLimit::go_up(const Level& from) noexcept {
+  partner_ = from;
+  unproven_ = true;
+  high_ = std::max(double(within(from.limit * ratio_)), from.limit + 1.0);
+  limit_ = within(high_);
+  target_ = enough(from.limit, limit_, from);
+  begin_cohort(limit_);
+}
+
+void AutoLimit::go_down(const Level& from) noexcept {
+  partner_ = from;
+  looks_down_ = true;
+  high_ = from.limit;
+  limit_ = low_of(from.limit);
+  target_ = enough(limit_, from.limit, from);
+  begin_cohort(limit_);
+}
+
+void AutoLimit::begin_cohort(std::uint32_t limit) noexcept {
+  cohort_ = Cohort(limit, tuning_.patience);
+}
+
+void AutoLimit::forget_ramp() noexcept {
+  ramp_ = Cohort(0, tuning_.patience);
+}
+
+// So long a level can be compared with another: services change.
+Duration AutoLimit::life_of(const Level& level) const noexcept {
+  return moment_of(level) + level.span + level.span + level.span;
+}
+
+Duration AutoLimit::moment_of(const Level& level) const noexcept {
+  return seconds(1) + nanoseconds(tuning_.of_a_moment * level.time_ns);
+}
+
+// So many of the lower, and three times as many of the higher, tell the slope as accurately as
+// wanted. Far apart the smallest cohorts do, since more are asked for where they do not.
+double AutoLimit::enough(double low, double high, const Level& known) const noexcept {
+  constexpr double kLeastSpread = 0.05;
+  if (high / low > 1.9) {
+    return std::max(tuning_.fewest, low);
+  }
+  const double gap = high / std::max(high - low, 1.0);
+  const double spread = std::max(known.spread, spread_) * share_of_mean(known);
+  const double wanted = std::max(spread, kLeastSpread) * gap / tuning_.accuracy;
+  return std::clamp(4.0 / 3 * wanted * wanted, std::max(2 * low, tuning_.fewest), kMostSamples);
+}
+
+// The next narrower ratio, if the two can be told apart soon enough.
+double AutoLimit::narrower(const Level& known) const noexcept {
+  const double next = std::max(tuning_.narrowest, __builtin_sqrt(ratio_));
+  const double low = std::max(known.limit / next, 1.0);
+  const double cycle = 4 * enough(low, known.limit, known) / std::max(known.rate, 1.0);
+  return std::min(cycle > tuning_.cycle_s ? ratio_ : next, __builtin_sqrt(tuning_.widest));
+}
+
+double AutoLimit::fewest_at(std::uint32_t limit) const noexcept {
+  return std::max(tuning_.fewest, double(limit));
+}
+
+std::uint32_t AutoLimit::within(double limit) const noexcept {
+  const double bounded = std::clamp(limit, double(bounds_.least), double(bounds_.most));
+  return static_cast<std::uint32_t>(bounded + 0.5);  // NOLINT(bugprone-incorrect-roundings)
+}
+
+// Rounded up: where one less is much, it is better to be above the knee.
+std::uint32_t AutoLimit::low_of(double high) const noexcept {
+  const std::uint32_t low = within(high / ratio_ + 0.499);
+  const std::uint32_t above = within(high);
+  return low < above ? low : std::max(above, bounds_.least + 1) - 1;
+}
+
+double AutoLimit::draw() noexcept {
+  ++draws_;
+  return static_cast<double>(split_mix(draws_) >> 11) * 0x1p-53;
+}
+
+}  // namespace loadline

@@ -1,0 +1,133 @@
+#include "loadline/limiter.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace loadline {
+namespace {
+
+// Longer without a look, and what was being measured is no longer what it was.
+constexpr Duration kLongestGap = Duration::seconds(1);
+
+// Rules may come from who has not validated them.
+LimitBounds sound(LimitBounds bounds) noexcept {
+  const std::uint32_t least = std::clamp(bounds.least, 1U, kMaxLimit);
+  return {least, std::clamp(bounds.most, least, kMaxLimit)};
+}
+
+void construct(FixedLimit& law, const LimitRules& rules) noexcept {
+  std::construct_at(&law, FixedLimit{std::clamp(rules.from, 1U, kMaxLimit)});
+}
+
+template <class Chosen>
+void construct(Chosen& law, const LimitRules& rules) noexcept {
+  std::construct_at(&law, rules.from, sound(rules.bounds), rules.seed);
+}
+
+}  // namespace
+
+template <class Visit>
+auto Limiter::with_law(Visit visit) noexcept {
+  switch (rules_.law) {
+    case Law::automatic:
+      return visit(state_.automatic);
+    case Law::aimd:
+      return visit(state_.aimd);
+    case Law::vegas:
+      return visit(state_.vegas);
+    case Law::gradient2:
+      return visit(state_.gradient2);
+    case Law::envoy:
+      return visit(state_.envoy);
+    case Law::brpc:
+      return visit(state_.brpc);
+    case Law::trpc:
+      return visit(state_.trpc);
+    case Law::fixed:
+      break;
+  }
+  return visit(state_.fixed);
+}
+
+template <class Visit>
+auto Limiter::with_law(Visit visit) const noexcept {
+  return const_cast<Limiter*>(this)->with_law([&](auto& law) { return visit(std::as_const(law)); });
+}
+
+Limiter::Limiter(const LimitRules& rules, Instant now) noexcept {
+  begin(rules, now);
+  note(now, {.cause = LimitCause::began});
+}
+
+void Limiter::begin(const LimitRules& rules, Instant now) noexcept {
+  rules_ = rules;
+  looked_at_ = busy_from_ = believed_from_ = now;
+  with_law([&](auto& law) { construct(law, rules); });
+  pressure_ = {};
+  limit_ = 0;
+}
+
+void Limiter::repair(const LimitRules& rules, std::uint32_t limit, Instant now) noexcept {
+  LimitRules again = rules;
+  again.from = limit;
+  begin(again, now);
+  rules_.from = rules.from;
+  note(now, {.cause = LimitCause::repaired});
+}
+
+void Limiter::note(Instant at, const LimitReason& reason) noexcept {
+  const std::uint32_t left = pressure_.left_of(found());
+  if (left != limit_) {
+    events_.add({.at = at, .from = limit_, .to = left, .reason = reason});
+    limit_ = left;
+  }
+}
+
+std::uint32_t Limiter::found() const noexcept {
+  return with_law([](const auto& law) { return law.limit(); });
+}
+
+bool Limiter::searching() const noexcept {
+  return with_law([](const auto& law) { return law.searching(); });
+}
+
+void Limiter::take(const LimitSample& sample) noexcept {
+  const Instant unseen_from = std::max(sample.started, looked_at_);
+  if (sample.ended > sample.started) {
+    busy_from_ = std::min(busy_from_, unseen_from);
+  }
+  if (sample.ended <= sample.started || sample.started < believed_from_ ||
+      sample.ended - unseen_from > kLongestGap) {
+    ++left_out_;
+    return;
+  }
+  LimitReason why;
+  with_law([&](auto& law) { law.take(sample, why); });
+  note(sample.ended, why);
+}
+
+void Limiter::disturb(Instant now) noexcept {
+  believed_from_ = now;
+  with_law([&](auto& law) { law.disturb(now); });
+  pressure_.disturb(now);
+  const std::uint32_t before = std::exchange(limit_, pressure_.left_of(found()));
+  events_.add(
+      {.at = now, .from = before, .to = limit_, .reason = {.cause = LimitCause::disturbed}});
+}
+
+void Limiter::look(const LimitView& view) noexcept {
+  if (view.now < looked_at_ || view.now - busy_from_ > kLongestGap) {
+    disturb(view.now);
+  }
+  looked_at_ = view.now;
+  busy_from_ = view.in_flight != 0 || view.waiting != 0 ? view.now : Instant::never();
+  LimitReason why;
+  with_law([&](auto& law) { law.look(view, why); });
+  note(view.now, why);
+  LimitReason pressing;
+  pressure_.look(view, found(), sound(rules_.bounds).least, pressing);
+  note(view.now, pressing);
+}
+
+}  // namespace loadline
