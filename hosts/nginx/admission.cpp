@@ -24,7 +24,7 @@ struct Way {
 // One question to a gate, as far as its answer needs it.
 struct Question {
   const Ask& ask;
-  Request request;
+  const Request& request;
   Instant now;
 };
 
@@ -146,7 +146,7 @@ void set_out(const Way& way) noexcept {
   }
   way.state->under_way = true;
   if (way.conf.rewrite != 0) {
-    rewrite_claims(*way.state, way.conf, monotonic_now());
+    rewrite_claims(*way.state, way.conf);
   }
   start_watching(*way.state, way.conf);
 }
@@ -200,7 +200,7 @@ ngx_int_t admit(ngx_http_request_t* r, Phase phase) noexcept {
   if (RequestState* state = find_state(r)) {
     return go_on(*state, conf);
   }
-  if (conf.gates().empty() || ngx_http_test_predicates(r, conf.bypass) != NGX_OK) {
+  if (conf.gates().empty() || any_holds(r, conf.bypass)) {
     return NGX_DECLINED;
   }
   if (is_yet_to_come(r, conf) && !is_hopeless(r, conf)) {

@@ -60,15 +60,6 @@ bool is_trusted(const ngx_http_request_t* r, const LocationConf& conf) noexcept 
   return conf.trusted != nullptr && ngx_cidr_match(r->connection->sockaddr, conf.trusted) == NGX_OK;
 }
 
-// Empty if the value is not set or cannot be had.
-ngx_str_t evaluate(ngx_http_request_t* r, ngx_http_complex_value_t* value) noexcept {
-  ngx_str_t text{};
-  if (value == nullptr || ngx_http_complex_value(r, value, &text) != NGX_OK) {
-    return {};
-  }
-  return text;
-}
-
 std::uint8_t own_class(ngx_http_request_t* r, const Ask& ask) noexcept {
   const Policy& policy = ask.gate->policy;
   if (ask.fixed_class >= 0) {
@@ -131,9 +122,7 @@ ngx_str_t time_left(ngx_http_request_t* r, Duration left, bool grpc) noexcept {
 }
 
 bool is_exempt(ngx_http_request_t* r, const LocationConf& conf) noexcept {
-  return conf.exempt_set
-             ? conf.exempt != nullptr && ngx_http_test_predicates(r, conf.exempt) != NGX_OK
-             : is_preflight(r);
+  return conf.exempt_set ? any_holds(r, conf.exempt) : is_preflight(r);
 }
 
 // Since the request's first byte. That moment is known by the wall clock only, hence the bounds: a
@@ -146,13 +135,13 @@ Duration age_of(const ngx_http_request_t* r) noexcept {
   return Duration::millis(std::clamp(age, std::int64_t{0}, kOldest));
 }
 
+}  // namespace
+
 // The age is known to the millisecond, so that less than one left is nothing left.
-Instant deadline_after(Duration given, Duration age, Instant now) noexcept {
-  const Duration left = given - age;
+Instant deadline_after(const ngx_http_request_t* r, Duration given, Instant now) noexcept {
+  const Duration left = given - age_of(r);
   return left < Duration::millis(1) ? now : now + left;
 }
-
-}  // namespace
 
 Claims read_claims(ngx_http_request_t* r, const LocationConf& conf, const Ask& ask,
                    Instant now) noexcept {
@@ -169,7 +158,7 @@ Claims read_claims(ngx_http_request_t* r, const LocationConf& conf, const Ask& a
     request.importance = retried_class(request.importance, policy);
   }
   if (const auto given = believed_time(time, said, trusted); given && *given < Duration::max()) {
-    request.deadline = deadline_after(*given, age_of(r), now);
+    request.deadline = deadline_after(r, *given, now);
   }
   request.observe = conf.observe != 0;
   request.exempt = is_exempt(r, conf);
@@ -202,7 +191,7 @@ bool is_preflight(const ngx_http_request_t* r) noexcept {
   return has_origin && has_method;
 }
 
-void rewrite_claims(const RequestState& state, const LocationConf& conf, Instant now) noexcept {
+void rewrite_claims(const RequestState& state, const LocationConf& conf) noexcept {
   ngx_http_request_t* r = state.request;
   const Policy& policy = state.hosted->policy;
   each_header(r->headers_in.headers, [&](ngx_table_elt_t& header) {
@@ -214,7 +203,7 @@ void rewrite_claims(const RequestState& state, const LocationConf& conf, Instant
       const bool grpc = is_named(header, kGrpcTimeout, kGrpcTimeoutHash);
       if (grpc || is_named(header, conf.deadline_header) ||
           is_named(header, kEnvoyTimeout, kEnvoyTimeoutHash)) {
-        header.value = time_left(r, state.deadline - now, grpc);
+        header.value = time_left(r, state.deadline - monotonic_now(), grpc);
       }
     }
   });

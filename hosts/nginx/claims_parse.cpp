@@ -14,8 +14,9 @@ char lower(char c) noexcept {
 }
 
 bool equal_in_any_case(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                            [](char x, char y) { return lower(x) == lower(y); });
+  return a == b ||
+         (a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
+                                             [](char x, char y) { return lower(x) == lower(y); }));
 }
 
 // All of `text` as a number, if it is 1 to `most` digits. `most` is at most 18, which fits.

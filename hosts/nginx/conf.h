@@ -7,6 +7,7 @@
 #include "loadline/gate.h"
 #include "loadline/policy.h"
 #include "ngx.h"
+#include "value.h"
 
 namespace loadline::ngx {
 
@@ -71,6 +72,9 @@ struct HostedGate {
   ngx_str_t file{};
   ngx_uint_t line = 0;
 
+  // Whether an answer may report a signal (reports.h).
+  [[nodiscard]] bool hears() const noexcept { return policy.signal_count != 0; }
+
   // The shared memory. `shared` is null only before the zone is made; `gate` is not valid when the
   // zone is of no use, and then every request passes.
   ngx_shm_zone_t* zone = nullptr;
@@ -105,12 +109,12 @@ struct HeaderName {
 // variables; those that do not are worked out once, when all gates are known.
 struct Ask {
   HostedGate* gate = nullptr;
-  ngx_http_complex_value_t* class_value = nullptr;
-  ngx_http_complex_value_t* deadline_value = nullptr;
-  ngx_http_complex_value_t* weight_value = nullptr;
-  ngx_http_complex_value_t* tenant_value = nullptr;
-  ngx_http_complex_value_t* group_value = nullptr;
-  ngx_http_complex_value_t* quota_value = nullptr;
+  Value* class_value = nullptr;
+  Value* deadline_value = nullptr;
+  Value* weight_value = nullptr;
+  Value* tenant_value = nullptr;
+  Value* group_value = nullptr;
+  Value* quota_value = nullptr;
   int fixed_class = -1;       // -1: none
   Duration fixed_deadline{};  // 0: none
   std::uint32_t fixed_weight = 1;
@@ -134,9 +138,11 @@ struct LocationConf {
   ngx_flag_t observe = NGX_CONF_UNSET;
   ngx_uint_t phase = NGX_CONF_UNSET_UINT;
   ngx_uint_t release_at = NGX_CONF_UNSET_UINT;
-  ngx_array_t* bypass = static_cast<ngx_array_t*>(NGX_CONF_UNSET_PTR);  // neither asked nor counted
-  ngx_array_t* exempt = nullptr;  // of ngx_http_complex_value_t: asked for a place of the exempt
-  bool exempt_set = false;        // else preflights are exempt
+  // Of Value. Where one of the first holds, a request is neither asked nor counted; where one of
+  // the second, it is asked for a place of the exempt.
+  ngx_array_t* bypass = static_cast<ngx_array_t*>(NGX_CONF_UNSET_PTR);
+  ngx_array_t* exempt = nullptr;
+  bool exempt_set = false;  // else preflights are exempt
 
   HeaderName class_header;
   HeaderName deadline_header;

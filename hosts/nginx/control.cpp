@@ -1,4 +1,5 @@
-// Changes to a running gate: POST ?gate=NAME&limit=20&mode=observe&draining=on.
+// Changes to a running gate: POST ?gate=NAME&limit=20&mode=observe&draining=on. `limit` may also
+// name a law that finds it, where the gate was made with room for one.
 //
 // All of the request is checked before any of it is done.
 #include <algorithm>
@@ -15,10 +16,11 @@ constexpr std::string_view kPlain = "text/plain";
 struct Change {
   HostedGate* hosted = nullptr;
   std::optional<std::uint32_t> limit;
+  std::optional<Law> law;
   std::optional<Mode> mode;
   std::optional<bool> draining;
 
-  [[nodiscard]] bool empty() const noexcept { return !limit && !mode && !draining; }
+  [[nodiscard]] bool empty() const noexcept { return !limit && !law && !mode && !draining; }
 };
 
 // What is wrong with a request: a line of at most this many bytes.
@@ -56,8 +58,14 @@ void read_gate(ngx_str_t& value, const MainConf& conf, Change& change, Refusal& 
 
 void read_limit(ngx_str_t& value, Change& change, Refusal& refusal) noexcept {
   const ngx_int_t limit = ngx_atoi(value.data, value.len);
+  const Law law = law_of(view(value)).value_or(Law::fixed);
+  if (law != Law::fixed) {
+    change.law = law;
+    return;
+  }
   if (limit < 1 || limit > ngx_int_t{kMaxLimit}) {
-    refusal.set("invalid limit \"%V\": must be a whole number from 1 to %uD\n", &value, kMaxLimit);
+    refusal.set("invalid limit \"%V\": must be a whole number from 1 to %uD, or auto\n", &value,
+                kMaxLimit);
     return;
   }
   change.limit = static_cast<std::uint32_t>(limit);
@@ -119,7 +127,7 @@ void check(const MainConf& conf, Change& change, Refusal& refusal) noexcept {
     return;
   }
   if (change.empty()) {
-    refusal.set("nothing to change: give limit=N, mode=on|observe|off or draining=on|off\n");
+    refusal.set("nothing to change: give limit=N|auto, mode=on|observe|off or draining=on|off\n");
     return;
   }
   if (change.hosted == nullptr && gates.size() == 1) {
@@ -127,24 +135,45 @@ void check(const MainConf& conf, Change& change, Refusal& refusal) noexcept {
   }
   if (change.hosted == nullptr) {
     refusal.set("which gate? There are %uz: give gate=NAME\n", gates.size());
+    return;
+  }
+  if (change.law && change.hosted->gate.valid() && change.hosted->gate.capacity().learns == 0) {
+    refusal.set(
+        "gate \"%V\" was made with a fixed limit: give it limit=auto in the file, and reload\n",
+        &change.hosted->name);
   }
 }
 
-bool set_limit(HostedGate& hosted, std::uint32_t limit, Instant now) noexcept {
-  constexpr int kAttempts = 5;  // each waits at most a millisecond for the gate's lock
+// `set` may find the gate's lock taken; it waits for a while by itself.
+template <class Set>
+bool try_to(HostedGate& hosted, Set set) noexcept {
+  constexpr int kAttempts = 5;
   Signals signals;
   bool done = false;
   for (int i = 0; i < kAttempts && !done; ++i) {
-    done = hosted.gate.set_limit(limit, now, signals);
+    done = set(signals);
   }
   wake(hosted, signals);
   return done;
 }
 
+bool set_limit(HostedGate& hosted, std::uint32_t limit, Instant now) noexcept {
+  return try_to(hosted,
+                [&](Signals& signals) { return hosted.gate.set_limit(limit, now, signals); });
+}
+
+bool set_law(HostedGate& hosted, Law law, Instant now) noexcept {
+  Policy policy = hosted.policy;
+  policy.law = law;
+  return try_to(hosted,
+                [&](Signals& signals) { return hosted.gate.reconfigure(policy, now, signals); });
+}
+
 bool apply(const Change& change) noexcept {
   HostedGate& hosted = *change.hosted;
   const Instant now = monotonic_now();
-  if (!hosted.gate.valid() || (change.limit && !set_limit(hosted, *change.limit, now))) {
+  if (!hosted.gate.valid() || (change.limit && !set_limit(hosted, *change.limit, now)) ||
+      (change.law && !set_law(hosted, *change.law, now))) {
     return false;
   }
   if (change.mode) {

@@ -88,8 +88,12 @@ char* set_trusted(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
   return NGX_CONF_OK;
 }
 
-// Values as proxy_cache_bypass has them: one that is neither empty nor "0" is enough.
-char* set_exempt(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
+// May stand several times on a level.
+char* set_bypass(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
+  return add_values(cf, static_cast<LocationConf*>(conf)->bypass);
+}
+
+char* set_exempt(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
   auto& location = *static_cast<LocationConf*>(conf);
   if (location.exempt_set) {
     return duplicate;
@@ -99,10 +103,8 @@ char* set_exempt(ngx_conf_t* cf, ngx_command_t* command, void* conf) noexcept {
     return cf->args->nelts == 2 ? NGX_CONF_OK
                                 : refuse(cf, "\"off\" must stand alone in \"loadline_exempt\"");
   }
-  ngx_command_t slot = *command;
-  slot.offset = offsetof(LocationConf, exempt);
   location.exempt = static_cast<ngx_array_t*>(NGX_CONF_UNSET_PTR);
-  return ngx_http_set_predicate_slot(cf, &slot, conf);
+  return add_values(cf, location.exempt);
 }
 
 char* set_read_body(ngx_conf_t* cf, ngx_command_t*, void* conf) noexcept {
@@ -372,8 +374,8 @@ ngx_command_t commands[] = {
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, phase), phases},
     {ngx_string("loadline_release"), kEverywhere | NGX_CONF_TAKE1, ngx_conf_set_enum_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, release_at), release_points},
-    {ngx_string("loadline_bypass"), kEverywhere | NGX_CONF_1MORE, ngx_http_set_predicate_slot,
-     NGX_HTTP_LOC_CONF_OFFSET, offsetof(LocationConf, bypass), nullptr},
+    {ngx_string("loadline_bypass"), kEverywhere | NGX_CONF_1MORE, set_bypass,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("loadline_exempt"), kEverywhere | NGX_CONF_1MORE, set_exempt,
      NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     {ngx_string("loadline_read_body"), kEverywhere | NGX_CONF_TAKE1, set_read_body,

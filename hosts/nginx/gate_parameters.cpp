@@ -91,14 +91,90 @@ int class_named(ngx_conf_t* cf, Policy& policy, ngx_str_t& name, const char* par
 }
 
 char* read_limit(ngx_conf_t* cf, ngx_str_t value, HostedGate& hosted) noexcept {
-  const auto limit = parse_whole(view(value), 1, kMaxLimit);
-  if (!limit) {
-    return refuse(cf,
-                  "invalid limit \"%V\" in \"loadline_gate\": must be a whole number from 1 to %uD",
-                  &value, kMaxLimit);
+  if (const auto limit = parse_whole(view(value), 1, kMaxLimit)) {
+    hosted.policy.limit = *limit;
+    return NGX_CONF_OK;
   }
-  hosted.policy.limit = *limit;
+  hosted.policy.law = law_of(view(value)).value_or(Law::fixed);
+  if (hosted.policy.law != Law::fixed) {
+    return NGX_CONF_OK;
+  }
+  Listing known;
+  for (std::uint32_t i = 1; i < kLaws; ++i) {
+    known.add(name(static_cast<Law>(i)));
+  }
+  const ngx_str_t text = known.text();
+  return refuse(
+      cf,
+      "invalid limit \"%V\" in \"loadline_gate\": must be a whole number from 1 to %uD, or "
+      "a law that finds it: %V",
+      &value, kMaxLimit, &text);
+}
+
+// One of the numbers that only mean something where a law finds the limit.
+char* read_limit_number(ngx_conf_t* cf, ngx_str_t value, HostedGate& hosted, const char* name,
+                        std::uint32_t& number) noexcept {
+  if (hosted.policy.law == Law::fixed) {
+    return refuse(cf,
+                  "\"%s=%V\" in \"loadline_gate\" needs a law that finds the limit, as in "
+                  "\"limit=auto\"",
+                  name, &value);
+  }
+  const auto given = parse_whole(view(value), 1, kMaxLimit);
+  if (!given) {
+    return refuse(cf,
+                  "invalid %s \"%V\" in \"loadline_gate\": must be a whole number from 1 to %uD",
+                  name, &value, kMaxLimit);
+  }
+  number = *given;
   return NGX_CONF_OK;
+}
+
+char* read_limit_least(ngx_conf_t* cf, ngx_str_t value, HostedGate& hosted) noexcept {
+  return read_limit_number(cf, value, hosted, "limit_least", hosted.policy.limit_least);
+}
+
+char* read_limit_most(ngx_conf_t* cf, ngx_str_t value, HostedGate& hosted) noexcept {
+  return read_limit_number(cf, value, hosted, "limit_most", hosted.policy.limit_most);
+}
+
+char* read_limit_from(ngx_conf_t* cf, ngx_str_t value, HostedGate& hosted) noexcept {
+  return read_limit_number(cf, value, hosted, "limit_from", hosted.policy.limit);
+}
+
+char* read_signal(ngx_conf_t* cf, Item item, Policy& policy) noexcept {
+  const auto at_most = parse_signal_value(view(item.value));
+  if (!at_most || *at_most <= 0) {
+    return refuse(cf,
+                  "invalid signal \"%V\" in \"loadline_gate\": must be NAME:VALUE, with a value "
+                  "above 0, as in \"cpu_pressure:20%%\", \"db_latency:50ms\" or \"queue:12\"",
+                  &item.whole);
+  }
+  if (!is_name(item.name) || item.name.len > kMaxSignalName) {
+    return refuse(cf,
+                  "invalid signal name \"%V\" in \"loadline_gate\": must be 1 to %uD letters, "
+                  "digits, \"_\", \"-\" or \".\"",
+                  &item.name, kMaxSignalName);
+  }
+  if (find_signal(policy, view(item.name)) >= 0) {
+    return refuse(cf, "duplicate signal \"%V\" in \"loadline_gate\"", &item.name);
+  }
+  if (!add_signal(policy, view(item.name), *at_most)) {
+    return refuse(cf, "too many signals in \"loadline_gate\": at most %uD are allowed",
+                  kMaxSignals);
+  }
+  return NGX_CONF_OK;
+}
+
+char* read_signals(ngx_conf_t* cf, ngx_str_t value, HostedGate& hosted) noexcept {
+  Policy& policy = hosted.policy;
+  if (policy.law == Law::fixed) {
+    return refuse(cf,
+                  "\"signals=%V\" in \"loadline_gate\" needs a law that finds the limit, as in "
+                  "\"limit=auto\"",
+                  &value);
+  }
+  return read_list(value, [cf, &policy](Item item) { return read_signal(cf, item, policy); });
 }
 
 char* read_queue(ngx_conf_t* cf, ngx_str_t value, HostedGate& hosted) noexcept {
@@ -367,6 +443,10 @@ struct Parameter {
 // They are read in this order, whatever theirs in the file: what refers to another comes after it.
 constexpr Parameter kParameters[] = {
     {"limit=", read_limit},
+    {"limit_least=", read_limit_least},
+    {"limit_most=", read_limit_most},
+    {"limit_from=", read_limit_from},
+    {"signals=", read_signals},
     {"queue=", read_queue},
     {"wait=", read_wait},
     {"order=", read_order},
@@ -414,9 +494,10 @@ char* note(ngx_conf_t* cf, const ngx_str_t& argument, Given& given) noexcept {
 }
 
 char* finish(ngx_conf_t* cf, HostedGate& hosted) noexcept {
-  if (hosted.policy.limit == 0) {
-    return refuse(cf, "no \"limit\" in \"loadline_gate %V\": it must be given, from 1 to %uD",
-                  &hosted.name, kMaxLimit);
+  if (hosted.policy.limit == 0 && hosted.policy.law == Law::fixed) {
+    return refuse(
+        cf, "no \"limit\" in \"loadline_gate %V\": it must be given, from 1 to %uD, or \"auto\"",
+        &hosted.name, kMaxLimit);
   }
   fill_defaults(hosted.policy);
   // The kernel closes the connections of a worker that was killed a moment after it has let go of

@@ -6,22 +6,9 @@
 namespace loadline::ngx {
 namespace {
 
-ngx_http_complex_value_t* compile(ngx_conf_t* cf, ngx_str_t text) noexcept {
-  auto* value = static_cast<ngx_http_complex_value_t*>(
-      ngx_pcalloc(cf->pool, sizeof(ngx_http_complex_value_t)));
-  if (value == nullptr) {
-    return nullptr;
-  }
-  ngx_http_compile_complex_value_t compiler{};
-  compiler.cf = cf;
-  compiler.value = &text;
-  compiler.complex_value = value;
-  return ngx_http_compile_complex_value(&compiler) == NGX_OK ? value : nullptr;
-}
-
 struct Parameter {
   std::string_view prefix;
-  ngx_http_complex_value_t* Ask::*value;
+  Value* Ask::*value;
 };
 
 constexpr Parameter kParameters[] = {
@@ -36,11 +23,11 @@ char* read_parameter(ngx_conf_t* cf, const ngx_str_t& argument, Ask& ask) noexce
     if (text.data == nullptr) {
       continue;
     }
-    ngx_http_complex_value_t*& value = ask.*parameter.value;
+    Value*& value = ask.*parameter.value;
     if (value != nullptr) {
       return refuse(cf, "duplicate parameter \"%V\" in \"loadline\"", &argument);
     }
-    value = compile(cf, text);
+    value = make_value(cf, text);
     return value == nullptr ? kError : NGX_CONF_OK;
   }
   return refuse(cf,
@@ -90,18 +77,18 @@ char* refuse_value(ngx_conf_t* cf, const Ask& ask, const char* parameter, ngx_st
                 &ask.gate->name, &ask.file, ask.line, allowed);
 }
 
-bool is_constant(const ngx_http_complex_value_t* value) noexcept {
-  return value != nullptr && value->lengths == nullptr;
+bool is_constant(const Value* value) noexcept {
+  return value != nullptr && value->is_constant();
 }
 
 char* fix_class(ngx_conf_t* cf, Ask& ask) noexcept {
   if (!is_constant(ask.class_value)) {
     return NGX_CONF_OK;
   }
-  ask.fixed_class = find_class_in_any_case(ask.gate->policy, view(ask.class_value->value));
+  ask.fixed_class = find_class_in_any_case(ask.gate->policy, view(ask.class_value->text.value));
   if (ask.fixed_class < 0) {
-    return refuse(cf, "unknown class \"%V\" in \"loadline %V\" in %V:%ui", &ask.class_value->value,
-                  &ask.gate->name, &ask.file, ask.line);
+    return refuse(cf, "unknown class \"%V\" in \"loadline %V\" in %V:%ui",
+                  &ask.class_value->text.value, &ask.gate->name, &ask.file, ask.line);
   }
   ask.class_value = nullptr;
   return NGX_CONF_OK;
@@ -111,7 +98,7 @@ char* fix_deadline(ngx_conf_t* cf, Ask& ask) noexcept {
   if (!is_constant(ask.deadline_value)) {
     return NGX_CONF_OK;
   }
-  ngx_str_t text = ask.deadline_value->value;
+  ngx_str_t text = ask.deadline_value->text.value;
   const ngx_int_t milliseconds = text.len == 0 ? 0 : ngx_parse_time(&text, 0);
   if (milliseconds == NGX_ERROR) {
     return refuse_value(cf, ask, "deadline", text, "a time, as in 500ms");
@@ -125,7 +112,7 @@ char* fix_weight(ngx_conf_t* cf, Ask& ask) noexcept {
   if (!is_constant(ask.weight_value)) {
     return NGX_CONF_OK;
   }
-  ngx_str_t text = ask.weight_value->value;
+  ngx_str_t text = ask.weight_value->text.value;
   const auto weight = parse_weight(view(text));
   if (!weight) {
     return refuse_value(cf, ask, "weight", text, "a whole number from 1 to 1000000");
@@ -139,7 +126,7 @@ char* fix_group(ngx_conf_t* cf, Ask& ask) noexcept {
   if (!is_constant(ask.group_value)) {
     return NGX_CONF_OK;
   }
-  ngx_str_t text = ask.group_value->value;
+  ngx_str_t text = ask.group_value->text.value;
   const int group = find_group(ask.gate->policy, view(text));
   if (group < 0) {
     return refuse_value(cf, ask, "group", text, "one of the gate's \"groups=\"");

@@ -1,5 +1,6 @@
 // The state of all gates in the text format of Prometheus. All samples of a metric stand together,
 // as the format wants it, so each metric is one walk over the gates.
+#include "caller_pages.h"
 #include "pages.h"
 #include "streams.h"
 #include "zone.h"
@@ -52,6 +53,7 @@ class Page {
     write_counters();
     write_histograms();
     write_modes();
+    write_signals();
   }
 
  private:
@@ -145,6 +147,9 @@ class Page {
   void write_states() noexcept {
     per_gate("loadline_limit", "gauge", "Units of work that may be in flight.",
              [](const Snapshot& s) { return s.limit; });
+    per_gate("loadline_searching", "gauge",
+             "1 while a law looks for the limit and what it has found is a guess.",
+             [](const Snapshot& s) { return std::uint64_t{s.searching}; });
     per_gate("loadline_in_flight", "gauge", "Units of work in flight.",
              [](const Snapshot& s) { return s.in_flight; });
     per_gate("loadline_queue_limit", "gauge", "Requests that may wait.",
@@ -194,6 +199,11 @@ class Page {
     per_gate("loadline_corruptions_total", "counter",
              "Entries of the gate's memory that could not be right and were left alone.",
              [](const Snapshot& s) { return s.corruptions; });
+    per_gate("loadline_limit_events_total", "counter", "Steps of the law that finds the limit.",
+             [](const Snapshot& s) { return s.limit_events; });
+    per_gate("loadline_samples_left_out_total", "counter",
+             "Ended requests that the law could not use.",
+             [](const Snapshot& s) { return s.left_out; });
     head("loadline_streams_open", "gauge", "Connections that stay open, beside the limit.");
     for (const HostedGate* hosted : gates_) {
       out_ << "loadline_streams_open{gate=\"" << view(hosted->name) << "\"} "
@@ -230,6 +240,14 @@ class Page {
   }
 
   void write_modes() noexcept {
+    head("loadline_law", "gauge", "1 for who finds the limit.");
+    for (const Sample& sample : samples_) {
+      for (std::uint32_t i = 0; i < kLaws; ++i) {
+        const auto law = static_cast<Law>(i);
+        out_ << "loadline_law{gate=\"" << view(sample.hosted->name) << "\",law=\"" << name(law)
+             << "\"} " << std::uint64_t{sample.snapshot.law == law} << "\n";
+      }
+    }
     head("loadline_mode", "gauge", "1 for the mode the gate is in.");
     for (const Sample& sample : samples_) {
       for (const Mode mode : {Mode::on, Mode::observe, Mode::off}) {
@@ -237,6 +255,42 @@ class Page {
              << name_of(mode) << "\"} " << std::uint64_t{sample.snapshot.mode == mode} << "\n";
       }
     }
+  }
+
+  // What is no longer believed is no longer there.
+  void write_signals() noexcept {
+    bool any = false;
+    each_signal([&any](const HostedGate&, const SignalPolicy&) { any = true; });
+    if (!any) {
+      return;
+    }
+    const Instant now = monotonic_now();
+    head("loadline_signal", "gauge", "What was reported of a signal from outside.");
+    each_signal([&](const HostedGate& hosted, const SignalPolicy& signal) {
+      const SignalReport last = hosted.gate.reported(signal.name_view());
+      if (last.at != Instant::never() && now - last.at <= Pressure::kStale) {
+        signal_line("loadline_signal", hosted, signal, last.value);
+      }
+    });
+    head("loadline_signal_at_most", "gauge", "What is right of it at most.");
+    each_signal([&](const HostedGate& hosted, const SignalPolicy& signal) {
+      signal_line("loadline_signal_at_most", hosted, signal, signal.at_most);
+    });
+  }
+  template <class Visit>
+  void each_signal(Visit visit) noexcept {
+    for (const Sample& sample : samples_) {
+      for (std::uint32_t i = 0; i < sample.hosted->policy.signal_count; ++i) {
+        visit(*sample.hosted, sample.hosted->policy.signals[i]);
+      }
+    }
+  }
+  void signal_line(std::string_view metric, const HostedGate& hosted, const SignalPolicy& signal,
+                   double value) noexcept {
+    constexpr double kMost = 1e12;
+    out_ << metric << "{gate=\"" << view(hosted.name) << "\",signal=\"" << signal.name_view()
+         << "\"} ";
+    out_.decimal(static_cast<std::uint64_t>(std::min(value, kMost) * 1e6), 6) << "\n";
   }
 
   Text& out_;
@@ -257,6 +311,7 @@ ngx_int_t show_metrics(ngx_http_request_t* r) noexcept {
   }
   Text out(r->pool);
   Page(out, samples, gates_of(main_conf(r))).write();
+  write_caller_metrics(out);
   return out.send(r, NGX_HTTP_OK, "text/plain; version=0.0.4");
 }
 

@@ -1,4 +1,4 @@
-// The three modules as nginx sees them. Why three, and where they stand: modules.c.
+// The three modules of the gate as nginx sees them. Why three, and where they stand: modules.c.
 #include "admission.h"
 #include "conf.h"
 #include "release.h"

@@ -13,6 +13,8 @@
  * where everybody has had his say. Of the names in the order, a module stands before the first in
  * nginx's own list that follows its own here; no handler comes after the chunked filter, so the
  * third's place does not move the first's.
+ *
+ * The fourth, the caller's side, stands last of all: what upstreams answer it sees as the first.
  */
 
 #include <ngx_config.h>
@@ -21,11 +23,13 @@
 extern ngx_module_t ngx_http_loadline_module;
 extern ngx_module_t ngx_http_loadline_filter_module;
 extern ngx_module_t ngx_http_loadline_answer_module;
+extern ngx_module_t ngx_http_loadline_caller_module;
 
 ngx_module_t* ngx_modules[] = {
     &ngx_http_loadline_module,
     &ngx_http_loadline_filter_module,
     &ngx_http_loadline_answer_module,
+    &ngx_http_loadline_caller_module,
     NULL,
 };
 
@@ -33,6 +37,7 @@ char* ngx_module_names[] = {
     "ngx_http_loadline_module",
     "ngx_http_loadline_filter_module",
     "ngx_http_loadline_answer_module",
+    "ngx_http_loadline_caller_module",
     NULL,
 };
 

@@ -20,6 +20,7 @@ extern "C" {
 extern ngx_module_t ngx_http_loadline_module;
 extern ngx_module_t ngx_http_loadline_filter_module;
 extern ngx_module_t ngx_http_loadline_answer_module;
+extern ngx_module_t ngx_http_loadline_caller_module;
 }
 
 #include "loadline/quick_clock.h"

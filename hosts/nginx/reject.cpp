@@ -2,6 +2,7 @@
 
 #include "grpc.h"
 #include "headers_out.h"
+#include "loadline/client/told.h"
 
 namespace loadline::ngx {
 namespace {
@@ -33,7 +34,8 @@ bool add_quota_headers(const RequestState& state) noexcept {
 
 bool add_headers(const RequestState& state) noexcept {
   ngx_http_request_t* r = state.request;
-  if (!add_header(r, "Cache-Control", constant("no-store"))) {
+  if (!add_header(r, "Cache-Control", constant("no-store")) ||
+      !add_header(r, client::kRefusedHeader, constant(name(state.reason)))) {
     return false;
   }
   if (state.reason == Reason::quota && !add_quota_headers(state)) {

@@ -1,6 +1,7 @@
 #include "release.h"
 
 #include "media_type.h"
+#include "reports.h"
 #include "request.h"
 #include "streams.h"
 
@@ -10,12 +11,9 @@ namespace {
 ngx_http_output_header_filter_pt next_header_filter;
 ngx_http_output_body_filter_pt next_body_filter;
 
-RequestState* holder_of(ngx_http_request_t* r) noexcept {
-  if (r != r->main) {
-    return nullptr;
-  }
-  RequestState* state = find_state(r);
-  return state != nullptr && state->holds() ? state : nullptr;
+// Null where no gate was asked, and for subrequests.
+RequestState* asker(ngx_http_request_t* r) noexcept {
+  return r == r->main ? find_state(r) : nullptr;
 }
 
 bool is_event_stream(const ngx_http_request_t* r) noexcept {
@@ -34,8 +32,12 @@ ngx_int_t refuse_stream(ngx_http_request_t* r) noexcept {
 }
 
 ngx_int_t on_header(ngx_http_request_t* r) noexcept {
-  RequestState* state = holder_of(r);
+  RequestState* state = asker(r);
   if (state == nullptr) {
+    return next_header_filter(r);
+  }
+  take_reports(*state);  // also where nothing is held any more: so late an answer tells most
+  if (!state->holds()) {
     return next_header_filter(r);
   }
   if (is_stream(r)) {
@@ -50,7 +52,7 @@ ngx_int_t on_header(ngx_http_request_t* r) noexcept {
     // that never ends. Its length says nothing about service times.
     release(*state, Outcome::ignored);
   } else if (state->release_at == ReleaseAt::header) {
-    release(*state, outcome_of(r));
+    release_at_end(*state);
   }
   return next_header_filter(r);
 }
@@ -66,9 +68,9 @@ bool has_end(const ngx_chain_t* chain) noexcept {
 
 ngx_int_t on_body(ngx_http_request_t* r, ngx_chain_t* in) noexcept {
   if (has_end(in)) {
-    RequestState* state = holder_of(r);
-    if (state != nullptr && state->release_at != ReleaseAt::end) {
-      release(*state, outcome_of(r));
+    RequestState* state = asker(r);
+    if (state != nullptr && state->holds() && state->release_at != ReleaseAt::end) {
+      release_at_end(*state);
     }
   }
   return next_body_filter(r, in);

@@ -1,5 +1,7 @@
 #include "request.h"
 
+#include <utility>
+
 #include "hold.h"
 #include "streams.h"
 #include "watch.h"
@@ -12,12 +14,70 @@ RequestState* context(ngx_http_request_t* r) noexcept {
   return static_cast<RequestState*>(ngx_http_get_module_ctx(r, ngx_http_loadline_module));
 }
 
-// A response without a body never passes the body filters, so its end is seen only here; and here
-// is the end where the configuration wants it.
-Outcome outcome_at_cleanup(const RequestState& state) noexcept {
+// A response without a body never passes the body filters, so its end is seen only at the clean-up;
+// and that is the end where the configuration wants it.
+bool ends_at_clean_up(const RequestState& state) noexcept {
   const ngx_http_request_t* r = state.request;
   const bool over = r->header_only || state.release_at == ReleaseAt::end;
-  return r->header_sent && over ? outcome_of(r) : Outcome::ignored;
+  const bool given_up = r->headers_out.status == NGX_HTTP_CLIENT_CLOSED_REQUEST;
+  return given_up || (r->header_sent && over);
+}
+
+// Late is whatever its caller can have had no use for: the upstream took too long for us or for the
+// caller, who may have left meanwhile.
+Outcome outcome_of(const RequestState& state, Instant now) noexcept {
+  const ngx_uint_t status = state.request->headers_out.status;
+  switch (status) {
+    case 0:
+      return Outcome::ignored;
+    case NGX_HTTP_GATEWAY_TIME_OUT:
+    case NGX_HTTP_CLIENT_CLOSED_REQUEST:
+      return Outcome::late;
+    default:
+      break;
+  }
+  if (status >= NGX_HTTP_INTERNAL_SERVER_ERROR) {
+    return Outcome::failure;
+  }
+  return now > state.deadline ? Outcome::late : Outcome::success;
+}
+
+void give_back(RequestState& state, Outcome outcome, Instant now) noexcept {
+  for (Pass& pass : state.taken()) {
+    HostedGate& hosted = *pass.hosted;
+    if (pass.permit.held() && hosted.seat.valid()) {
+      wake(hosted, hosted.gate.release(hosted.seat, pass.permit, outcome, now));
+    }
+  }
+}
+
+// ---- The memory of states
+//
+// What has ended leaves its memory to who comes next, so that states are few and mostly still in
+// the processor's caches. In the pools of their requests, which are all built alike, they would lie
+// at one place of as many pages, for which a cache has room for a few only.
+
+constexpr std::size_t bytes_for(std::size_t passes) noexcept {
+  static_assert(sizeof(RequestState) % alignof(Pass) == 0);
+  return sizeof(RequestState) + passes * sizeof(Pass);
+}
+
+struct Spare {
+  Spare* next;
+};
+
+// This worker's. As many are ever made as requests have been there at once.
+Spare* spares = nullptr;
+
+void* take_spare() noexcept {
+  if (spares == nullptr) {
+    return ngx_alloc(bytes_for(kMaxAsks), ngx_cycle->log);
+  }
+  return std::exchange(spares, spares->next);
+}
+
+void put_back(RequestState& state) noexcept {
+  spares = new (&state) Spare{spares};
 }
 
 // The net under every request that was admitted or waits: runs when nginx frees the request.
@@ -26,8 +86,24 @@ void clean_up(void* data) noexcept {
   if (state.standing == Standing::waiting) {
     cancel(state);
   }
-  release(state, outcome_at_cleanup(state));
+  if (ends_at_clean_up(state)) {
+    release_at_end(state);
+  } else {
+    release(state, Outcome::ignored);
+  }
   leave_streams(state);
+  put_back(state);
+}
+
+// Memory that is put back when nginx frees the request.
+void* take_until_the_end(ngx_http_request_t* r) noexcept {
+  ngx_pool_cleanup_t* cleanup = ngx_pool_cleanup_add(r->pool, 0);
+  void* memory = cleanup == nullptr ? nullptr : take_spare();
+  if (memory != nullptr) {
+    cleanup->handler = clean_up;
+    cleanup->data = memory;
+  }
+  return memory;
 }
 
 RequestState* recover(ngx_http_request_t* r) noexcept {
@@ -44,19 +120,8 @@ RequestState* recover(ngx_http_request_t* r) noexcept {
 }  // namespace
 
 RequestState* make_state(ngx_http_request_t* r, std::size_t passes, Keep keep) noexcept {
-  static_assert(sizeof(RequestState) % alignof(Pass) == 0);
-  const std::size_t bytes = sizeof(RequestState) + passes * sizeof(Pass);
-  void* memory = nullptr;
-  if (keep == Keep::until_the_end) {
-    ngx_pool_cleanup_t* cleanup = ngx_pool_cleanup_add(r->pool, bytes);
-    if (cleanup == nullptr) {
-      return nullptr;
-    }
-    cleanup->handler = clean_up;
-    memory = cleanup->data;
-  } else {
-    memory = ngx_palloc(r->pool, bytes);
-  }
+  void* memory =
+      keep == Keep::until_the_end ? take_until_the_end(r) : ngx_palloc(r->pool, bytes_for(passes));
   if (memory == nullptr) {
     return nullptr;
   }
@@ -90,20 +155,17 @@ void stand_admitted(RequestState& state) noexcept {
 
 void release(RequestState& state, Outcome outcome) noexcept {
   stop_watching(state);
-  for (Pass& pass : state.taken()) {
-    HostedGate& hosted = *pass.hosted;
-    if (pass.permit.held() && hosted.seat.valid()) {
-      wake(hosted, hosted.gate.release(hosted.seat, pass.permit, outcome, monotonic_now()));
-    }
+  if (state.holds()) {
+    give_back(state, outcome, monotonic_now());
   }
 }
 
-Outcome outcome_of(const ngx_http_request_t* r) noexcept {
-  const ngx_uint_t status = r->headers_out.status;
-  if (status == 0) {
-    return Outcome::ignored;
+void release_at_end(RequestState& state) noexcept {
+  stop_watching(state);
+  if (state.holds()) {
+    const Instant now = monotonic_now();
+    give_back(state, outcome_of(state, now), now);
   }
-  return status < NGX_HTTP_INTERNAL_SERVER_ERROR ? Outcome::success : Outcome::failure;
 }
 
 }  // namespace loadline::ngx

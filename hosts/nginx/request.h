@@ -6,6 +6,7 @@
 #include "conf.h"
 #include "loadline/decision.h"
 #include "short_answer.h"
+#include "wheel.h"
 
 namespace loadline::ngx {
 
@@ -25,8 +26,16 @@ struct Pass {
   bool streams = false;  // has a place among the streams there
 };
 
-// The timer of a request that holds a permit for long (watch.h).
-struct Watch;
+struct RequestState;
+
+// Until when a request may hold its permits (watch.h), in nginx's milliseconds.
+struct Watch : Spoke<Watch> {
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+  RequestState* state = nullptr;
+  std::uint64_t stream_due = kNever;
+  std::uint64_t lease_due = kNever;
+};
 
 struct RequestState {
   ngx_http_request_t* request = nullptr;
@@ -48,7 +57,7 @@ struct RequestState {
   Instant asked_at{};
   Duration waited{};
   ReleaseAt release_at = ReleaseAt::last;
-  Watch* watch = nullptr;
+  Watch watch;
 
   // Those that may hold something.
   [[nodiscard]] std::span<Pass> taken() const noexcept { return passes.first(asked); }
@@ -75,7 +84,7 @@ void stand_admitted(RequestState& state) noexcept;
 // Gives back all that the request holds of limits, once. Does nothing without.
 void release(RequestState& state, Outcome outcome) noexcept;
 
-// How a request ended whose response is complete.
-Outcome outcome_of(const ngx_http_request_t* r) noexcept;
+// The same for a request whose response is complete, or which was given up; that says the outcome.
+void release_at_end(RequestState& state) noexcept;
 
 }  // namespace loadline::ngx

@@ -71,6 +71,16 @@ std::optional<Rate> parse_rate(std::string_view text) noexcept {
   return requests && per ? std::optional(Rate{*requests, *per}) : std::nullopt;
 }
 
+std::optional<std::uint32_t> parse_floor(std::string_view text) noexcept {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  constexpr std::int64_t kMost = 10'000;
+  const auto rate = parse_rate(text);
+  const std::int64_t milli =
+      rate ? std::int64_t{rate->requests} * 1000 / (rate->per.ns / kSecond) : 0;
+  return milli >= 1 && milli <= kMost ? std::optional(static_cast<std::uint32_t>(milli))
+                                      : std::nullopt;
+}
+
 std::optional<Range> parse_range(std::string_view text, std::uint16_t most) noexcept {
   const auto first = take_until(text, '-');
   if (!first) {

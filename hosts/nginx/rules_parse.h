@@ -25,6 +25,9 @@ struct Rate {
 };
 std::optional<Rate> parse_rate(std::string_view text) noexcept;
 
+// A rate from 4 an hour to 10 a second, in thousandths of one a second: "6r/m" is 100.
+std::optional<std::uint32_t> parse_floor(std::string_view text) noexcept;
+
 // "1-32": whole numbers from 1 to `most`, the smaller first.
 struct Range {
   std::uint16_t low = 0;

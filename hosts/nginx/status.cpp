@@ -1,5 +1,8 @@
 // The state of all gates as JSON. Names hold no character that would need escaping
 // (gate_directive.cpp sees to that).
+#include <algorithm>
+
+#include "caller_pages.h"
 #include "pages.h"
 #include "streams.h"
 #include "zone.h"
@@ -99,9 +102,96 @@ void write_rules(Text& out, const Policy& policy, const Snapshot& s) noexcept {
       << std::uint64_t{policy.retry_after_max} << "]";
 }
 
+// Three decimals; what is no number, or out of all proportion, is what a law left unsaid.
+void write_number(Text& out, double number, unsigned decimals = 3, double in_one = 1e3) noexcept {
+  constexpr double kMost = 1e12;
+  if (!(number > -kMost && number < kMost)) {
+    number = 0;
+  }
+  const auto units = static_cast<std::int64_t>(number * in_one);
+  out << (units < 0 ? "-" : "");
+  out.decimal(static_cast<std::uint64_t>(units < 0 ? -units : units), decimals);
+}
+
+// Of signals, which may be seconds: to the millionth.
+void write_value(Text& out, double number) noexcept {
+  write_number(out, number, 6, 1e6);
+}
+
+// Where one had a say.
+void write_signal(Text& out, const SignalReading& signal) noexcept {
+  if (signal.name_view().empty()) {
+    return;
+  }
+  out << ",\"signal\":\"" << signal.name_view() << "\",\"value\":";
+  write_value(out, signal.value);
+  out << ",\"at_most\":";
+  write_value(out, signal.at_most);
+}
+
+// [{"name":"cpu_pressure","at_most":0.2,"value":0.07,"ago_ms":312}]; null where nothing was
+// reported.
+void write_signals(Text& out, const HostedGate& hosted, Instant now) noexcept {
+  out << ",\"signals\":[";
+  for (std::uint32_t i = 0; i < hosted.policy.signal_count; ++i) {
+    const SignalPolicy& signal = hosted.policy.signals[i];
+    const SignalReport last = hosted.gate.reported(signal.name_view());
+    out << (i == 0 ? "" : ",") << "{\"name\":\"" << signal.name_view() << "\",\"at_most\":";
+    write_value(out, signal.at_most);
+    if (last.at == Instant::never()) {
+      out << ",\"value\":null,\"ago_ms\":null}";
+      continue;
+    }
+    out << ",\"value\":";
+    write_value(out, last.value);
+    out << ",\"ago_ms\":";
+    out.decimal(positive(now - last.at), kNanoInMilli) << "}";
+  }
+  out << "]";
+}
+
+void write_event(Text& out, const LimitEvent& event, Instant now) noexcept {
+  const LimitInputs& in = event.reason.inputs;
+  out << "{\"ago_ms\":";
+  out.decimal(positive(now - event.at), kNanoInMilli)
+      << ",\"from\":" << std::uint64_t{event.from} << ",\"to\":" << std::uint64_t{event.to}
+      << ",\"cause\":\"" << name(event.reason.cause) << "\",\"low\":" << std::uint64_t{in.low}
+      << ",\"high\":" << std::uint64_t{in.high} << ",\"time_low_ms\":";
+  out.decimal(positive(in.time_low), kNanoInMilli) << ",\"time_high_ms\":";
+  out.decimal(positive(in.time_high), kNanoInMilli)
+      << ",\"samples\":" << std::uint64_t{in.samples} << ",\"rate\":";
+  write_number(out, in.rate);
+  out << ",\"slope\":";
+  write_number(out, in.slope);
+  out << ",\"share\":";
+  write_number(out, in.share);
+  write_signal(out, in.signal);
+  out << "}";
+}
+
+// Who finds the limit, and what was done last, the newest first.
+void write_law(Text& out, const HostedGate& hosted, const Snapshot& s) noexcept {
+  constexpr std::uint64_t kShown = 16;
+  std::array<LimitEvent, kShown> events;
+  std::uint64_t next = s.limit_events - std::min(s.limit_events, kShown);
+  std::size_t count = hosted.gate.limit_events(next, events);
+  out << ",\"law\":\"" << name(s.law) << "\",\"searching\":" << boolean(s.searching)
+      << ",\"samples_left_out\":" << s.left_out << ",\"limit_events\":{\"count\":" << s.limit_events
+      << ",\"last\":[";
+  const Instant now = monotonic_now();
+  for (std::string_view separator; count > 0; separator = ",") {
+    out << separator;
+    write_event(out, events[--count], now);
+  }
+  out << "]}";
+  write_signals(out, hosted, now);
+}
+
 void write_snapshot(Text& out, const HostedGate& hosted, const Snapshot& s) noexcept {
   out << ",\"mode\":\"" << name_of(s.mode) << "\",\"draining\":" << boolean(s.draining)
-      << ",\"limit\":" << std::uint64_t{s.limit} << ",\"in_flight\":" << std::uint64_t{s.in_flight}
+      << ",\"limit\":" << std::uint64_t{s.limit};
+  write_law(out, hosted, s);
+  out << ",\"in_flight\":" << std::uint64_t{s.in_flight}
       << ",\"waiting\":" << std::uint64_t{s.waiting}
       << ",\"queue_limit\":" << std::uint64_t{s.queue_limit} << ",\"queue\":\""
       << kind_name(s.queue_kind) << "\",\"wait_budget_ms\":";
@@ -142,7 +232,9 @@ void write_status(Text& out, const MainConf& conf) noexcept {
     write_gate(out, *hosted);
     separator = ",";
   }
-  out << "]}\n";
+  out << "]";
+  write_caller_status(out);
+  out << "}\n";
 }
 
 ngx_int_t accept_reading(ngx_http_request_t* r) noexcept {

@@ -73,20 +73,49 @@ std::uint64_t offered(const Policy& policy, const Snapshot& s) noexcept {
   return sum;
 }
 
+std::int64_t seconds_of(Duration span) noexcept {
+  return (span.ns + 999'999'999) / 1'000'000'000;
+}
+
 void write_line(const MainConf& conf, HostedGate& hosted, const Snapshot& s, std::uint64_t asked,
                 Duration span, const char* verb, Growth& growth) noexcept {
   if (growth.total == 0) {
     return;
   }
-  const std::int64_t seconds = (span.ns + 999'999'999) / 1'000'000'000;
   ngx_str_t reasons = growth.reasons.text();
   ngx_str_t classes = growth.classes.text();
   ngx_log_error(
       conf.log_level, ngx_cycle->log, 0,
       "loadline_gate \"%V\": %s %uL of %uL in %Ls (%V; by class: %V); limit %uD, in flight "
       "%uD, waiting %uD",
-      &hosted.name, verb, growth.total, asked, seconds, &reasons, &classes, s.limit, s.in_flight,
-      s.waiting);
+      &hosted.name, verb, growth.total, asked, seconds_of(span), &reasons, &classes, s.limit,
+      s.in_flight, s.waiting);
+}
+
+// Of the last events that are still known; a limit that only wavers is none of a log's concern.
+void write_limit(const MainConf& conf, const HostedGate& hosted, const Snapshot& s,
+                 Duration span) noexcept {
+  std::uint64_t next = hosted.shared->summed_events.exchange(s.limit_events);
+  std::array<LimitEvent, LimitEvents::kKept> events;
+  const std::size_t count = hosted.gate.limit_events(next, events);
+  std::array<std::uint64_t, kLimitCauses> by_cause{};
+  for (const LimitEvent& event : std::span(events).first(count)) {
+    const auto cause = static_cast<std::uint32_t>(event.reason.cause);
+    by_cause[cause < kLimitCauses ? cause : 0] += 1;
+  }
+  if (count == 0 || events[0].from == s.limit) {
+    return;
+  }
+  List list;
+  for (std::uint32_t i = 1; i < kLimitCauses; ++i) {
+    list.add(name(static_cast<LimitCause>(i)), by_cause[i]);
+  }
+  ngx_str_t causes = list.text();
+  const ngx_str_t law = constant(name(s.law));
+  ngx_log_error(conf.log_level, ngx_cycle->log, 0,
+                "loadline_gate \"%V\": limit from %uD to %uD in %Ls (%V: %V)%s", &hosted.name,
+                events[0].from, s.limit, seconds_of(span), &law, &causes,
+                s.searching ? ", still searching" : "");
 }
 
 void write_summary(const MainConf& conf, HostedGate& hosted, Duration span) noexcept {
@@ -99,6 +128,7 @@ void write_summary(const MainConf& conf, HostedGate& hosted, Duration span) noex
   Growth observed;
   take_growth(hosted.policy, s, &Snapshot::Class::observed, shared.summed_observed, observed);
   write_line(conf, hosted, s, asked, span, "would have rejected", observed);
+  write_limit(conf, hosted, s, span);
 }
 
 Duration interval_of(const MainConf& conf) noexcept {

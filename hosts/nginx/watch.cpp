@@ -1,19 +1,12 @@
 #include "watch.h"
 
+#include <algorithm>
+
 #include "fault.h"
 #include "streams.h"
 #include "zone.h"
 
 namespace loadline::ngx {
-
-// One timer does for both times, the nearer first.
-struct Watch {
-  ngx_event_t event{};
-  RequestState* state = nullptr;
-  ngx_msec_t stream_after = 0;  // 0: done with, or not asked for
-  ngx_msec_t lease = 0;
-};
-
 namespace {
 
 // The work goes on, only nobody counts it any more: it is said who it is, but never often.
@@ -37,30 +30,29 @@ void take_back(RequestState& state) noexcept {
   release(state, Outcome::ignored);
 }
 
-bool becomes_a_stream_first(const Watch& watch) noexcept {
-  return watch.stream_after != 0 && (watch.lease == 0 || watch.stream_after < watch.lease);
+Wheel<Watch> wheel;
+
+std::uint64_t moment_after(ngx_msec_t time) noexcept {
+  return time == 0 ? Watch::kNever : ngx_current_msec + time;
 }
 
-void arm(Watch& watch, ngx_msec_t gone) noexcept {
-  const ngx_msec_t next = becomes_a_stream_first(watch) ? watch.stream_after : watch.lease;
-  if (next != 0) {
-    ngx_add_timer(&watch.event, next > gone ? next - gone : 1);
-  }
+void enter(Watch& watch) noexcept {
+  wheel.enter(watch, std::min(watch.stream_due, watch.lease_due));
 }
 
-void on_timer(ngx_event_t* event) noexcept {
-  auto& watch = *static_cast<Watch*>(event->data);
-  RequestState& state = *watch.state;
-  if (becomes_a_stream_first(watch)) {
-    const ngx_msec_t gone = watch.stream_after;
-    watch.stream_after = 0;
+void time_is_over(Watch& watch) noexcept {
+  if (watch.stream_due < watch.lease_due) {
+    watch.stream_due = Watch::kNever;
     // Without a place among the streams it keeps its permit: it runs, and may be just slow.
-    if (!enter_streams(state)) {
-      arm(watch, gone);
+    if (enter_streams(*watch.state)) {
+      return;
     }
-    return;
   }
-  take_back(state);
+  if (watch.lease_due <= ngx_current_msec) {
+    take_back(*watch.state);
+  } else if (watch.lease_due != Watch::kNever) {
+    enter(watch);
+  }
 }
 
 }  // namespace
@@ -69,26 +61,18 @@ void start_watching(RequestState& state, const LocationConf& conf) noexcept {
   if ((conf.stream_after == 0 && conf.lease == 0) || !state.holds()) {
     return;
   }
-  auto* watch = allocate<Watch>(state.request->pool);
-  if (watch == nullptr) {
-    return;
-  }
-  watch->state = &state;
-  watch->stream_after = conf.stream_after;
-  watch->lease = conf.lease;
-  watch->event.data = watch;
-  watch->event.handler = on_timer;
-  watch->event.log = state.request->connection->log;
-  watch->event.cancelable = 1;  // a worker that is to exit does not wait for it
-  state.watch = watch;
-  arm(*watch, 0);
+  state.watch.state = &state;
+  state.watch.stream_due = moment_after(conf.stream_after);
+  state.watch.lease_due = moment_after(conf.lease);
+  enter(state.watch);
 }
 
 void stop_watching(RequestState& state) noexcept {
-  if (state.watch != nullptr && state.watch->event.timer_set) {
-    ngx_del_timer(&state.watch->event);
-  }
-  state.watch = nullptr;
+  Wheel<Watch>::leave(state.watch);
+}
+
+void look_at_watched() noexcept {
+  wheel.turn(ngx_current_msec, time_is_over);
 }
 
 }  // namespace loadline::ngx

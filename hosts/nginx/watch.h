@@ -10,4 +10,7 @@ namespace loadline::ngx {
 void start_watching(RequestState& state, const LocationConf& conf) noexcept;
 void stop_watching(RequestState& state) noexcept;
 
+// Those whose time is over. At each tick of the worker, so that it is noticed at most a tick late.
+void look_at_watched() noexcept;
+
 }  // namespace loadline::ngx

@@ -6,14 +6,17 @@
 #include <bit>
 
 #include "hold.h"
+#include "loadline/cpu_pressure.h"
 #include "streams.h"
 #include "summary.h"
+#include "watch.h"
 
 namespace loadline::ngx {
 namespace {
 
-constexpr ngx_msec_t kTick = 20;
+constexpr ngx_msec_t kTick = Wheel<Watch>::kTick;
 constexpr Duration kSeatRetry = Duration::seconds(1);
+constexpr Duration kCpuReadingInterval = Duration::seconds(1);
 constexpr int kNoFd = -1;
 
 // The master's, inherited by every worker; number i wakes whoever has seat i of any gate.
@@ -26,6 +29,10 @@ ngx_connection_t tick_owner;  // nginx's debug log wants an event's data to be a
 ngx_event_t tick_event;
 ngx_event_t wake_event;  // posted to ourselves
 bool started = false;
+
+// Of all workers, which share a cgroup; read by one of them.
+CpuPressure cpu;
+Instant next_cpu_reading = Instant::never();
 
 Gates gates_of_this_process() noexcept {
   return gates_of(main_conf(const_cast<const ngx_cycle_t*>(ngx_cycle)));
@@ -126,6 +133,45 @@ void take_seats(const ngx_cycle_t* cycle) noexcept {
   }
 }
 
+// What cannot be read is said once, and the limit is found without it.
+void open_cpu(const ngx_cycle_t* cycle) noexcept {
+  if (ngx_worker != 0) {
+    return;
+  }
+  Policy asked;  // what any of the gates asks for
+  for (const HostedGate* hosted : gates_of(main_conf(cycle))) {
+    for (const std::string_view name : {kCpuPressure, kCpuThrottled}) {
+      if (find_signal(hosted->policy, name) >= 0 && find_signal(asked, name) < 0) {
+        add_signal(asked, name, 1);
+      }
+    }
+  }
+  if (!has_cpu_signal(asked)) {
+    return;
+  }
+  const Instant now = monotonic_now();
+  const CpuPressure::Error error = cpu.open(asked, "", now);
+  next_cpu_reading = now + kCpuReadingInterval;
+  if (error.any()) {
+    ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
+                  "loadline: %s; the limit is found without that signal", error.text.data());
+  }
+}
+
+void read_cpu(Instant now) noexcept {
+  if (now < next_cpu_reading) {
+    return;
+  }
+  next_cpu_reading = now + kCpuReadingInterval;
+  const CpuPressure::Shares shares = cpu.read(now);
+  for (HostedGate* hosted : gates_of_this_process()) {
+    if (hosted->gate.valid()) {
+      hosted->gate.report(kCpuPressure, shares.pressure, now);
+      hosted->gate.report(kCpuThrottled, shares.throttled, now);
+    }
+  }
+}
+
 void tick_gate(HostedGate& hosted, Instant now) noexcept {
   if (!hosted.seat.valid()) {
     if (now >= hosted.next_seat_attempt) {
@@ -140,9 +186,11 @@ void tick_gate(HostedGate& hosted, Instant now) noexcept {
 
 void on_tick(ngx_event_t* event) noexcept {
   const Instant now = monotonic_now();
+  read_cpu(now);
   for (HostedGate* hosted : gates_of_this_process()) {
     tick_gate(*hosted, now);
   }
+  look_at_watched();
   ngx_add_timer(event, kTick);
 }
 
@@ -184,6 +232,7 @@ ngx_int_t start_worker(ngx_cycle_t* cycle) noexcept {
   wake_event.handler = on_wake;
   wake_event.log = cycle->log;
   take_seats(cycle);
+  open_cpu(cycle);
   start_ticking(cycle->log);
   return NGX_OK;
 }

@@ -31,6 +31,7 @@ std::uint64_t identity_of(const HostedGate& hosted) noexcept {
   const Capacity tables = capacity_for(hosted.policy, 0);
   hash = hash_of(tables.tenant_buckets, hash);
   hash = hash_of(tables.quota_keys, hash);
+  hash = hash_of(tables.learns, hash);
   for (std::uint32_t i = 0; i < hosted.policy.class_count; ++i) {
     hash = hash_of(hosted.policy.classes[i].name_view(), hash);
     hash = hash_of(",", hash);
@@ -80,6 +81,25 @@ Layout* lay_out(ngx_slab_pool_t* pool) noexcept {
   return layout->head == nullptr || layout->block == nullptr ? nullptr : layout;
 }
 
+HostedGate* find(Gates gates, std::string_view name) noexcept {
+  auto** const found =
+      std::find_if(gates.begin(), gates.end(),
+                   [name](const HostedGate* candidate) { return view(candidate->name) == name; });
+  return found == gates.end() ? nullptr : *found;
+}
+
+// Where new memory takes the place of old, the limit that was in force there is a better beginning
+// than any other, whether a law has found it or a person.
+Policy policy_to_begin_with(const HostedGate& hosted) noexcept {
+  Policy policy = hosted.policy;
+  const HostedGate* const earlier =
+      find(gates_of(main_conf(const_cast<const ngx_cycle_t*>(ngx_cycle))), view(hosted.name));
+  if (policy.law != Law::fixed && earlier != nullptr && earlier->gate.valid()) {
+    policy.limit = std::clamp(earlier->gate.limit(), policy.limit_least, policy.limit_most);
+  }
+  return policy;
+}
+
 ngx_int_t make_gate(ngx_shm_zone_t& zone, HostedGate& hosted) noexcept {
   auto* pool = reinterpret_cast<ngx_slab_pool_t*>(zone.shm.addr);
   Layout* layout = lay_out(pool);
@@ -93,8 +113,8 @@ ngx_int_t make_gate(ngx_shm_zone_t& zone, HostedGate& hosted) noexcept {
   const std::uint32_t tickets =
       Gate::tickets_that_fit(layout->block_bytes, capacity_for(hosted.policy, 0));
   const Capacity capacity = capacity_for(hosted.policy, tickets);
-  const auto error = Gate::create(layout->block, layout->block_bytes, capacity, hosted.policy,
-                                  monotonic_now(), hosted.gate);
+  const auto error = Gate::create(layout->block, layout->block_bytes, capacity,
+                                  policy_to_begin_with(hosted), monotonic_now(), hosted.gate);
   if (error != Gate::OpenError::none) {
     ngx_log_error(NGX_LOG_EMERG, zone.shm.log, 0, "loadline_gate \"%V\": its zone is of no use: %s",
                   &hosted.name, text_of(error));
@@ -150,13 +170,6 @@ void apply_file(HostedGate& hosted, ngx_log_t* log) noexcept {
   }
 }
 
-HostedGate* find(Gates gates, std::string_view name) noexcept {
-  auto** const found =
-      std::find_if(gates.begin(), gates.end(),
-                   [name](const HostedGate* candidate) { return view(candidate->name) == name; });
-  return found == gates.end() ? nullptr : *found;
-}
-
 }  // namespace
 
 std::size_t zone_bytes_for(const Policy& policy) noexcept {
@@ -198,8 +211,9 @@ void settle_zones(ngx_cycle_t* cycle) noexcept {
     } else if (!hosted->reused && find(earlier, view(hosted->name)) != nullptr) {
       ngx_log_error(
           NGX_LOG_NOTICE, cycle->log, 0,
-          "loadline_gate \"%V\": size, classes or the tables of tenants or quota have changed, so "
-          "it starts afresh; its limit is not shared with the workers that are finishing",
+          "loadline_gate \"%V\": size, classes, the tables of tenants or quota or who finds the "
+          "limit have changed, so it starts afresh; its limit is not shared with the workers that "
+          "are finishing",
           &hosted->name);
     }
   }

@@ -27,12 +27,13 @@ struct ZoneHead {
   std::atomic<std::uint64_t> summed_offered;
   std::atomic<std::uint64_t> summed_rejected[kMaxClasses][kReasons];
   std::atomic<std::uint64_t> summed_observed[kMaxClasses][kReasons];
+  std::atomic<std::uint64_t> summed_events;  // of the limit
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-// The smallest zone, in bytes and in whole pages, for a gate of this policy: for a fixed queue and
-// for the tables of tenants and quota.
+// The smallest zone, in bytes and in whole pages, for a gate of this policy: for a fixed queue,
+// for the tables of tenants and quota and for a law.
 std::size_t zone_bytes_for(const Policy& policy) noexcept;
 
 // Declares the zone of a gate whose definition is complete. An error has been logged.

@@ -52,6 +52,7 @@ answer=$(curl -s -i --http2-prior-knowledge -X POST -H 'content-type: applicatio
 matches "HTTP's status" "^HTTP/2 200" "$answer"
 matches "status" $'\r\ngrpc-status: 4\r\n' "$answer"
 matches "type" $'\r\ncontent-type: application/grpc\r\n' "$answer"
+matches "the mark of a refusal" $'\r\nx-loadline-refused: deadline_expired\r\n' "$answer"
 [[ $answer != *grpc-retry-pushback-ms* ]] || fail "a time to come back: $answer"
 
 it "ends its answer where somebody claims to be a gRPC client over HTTP/1"

@@ -20,6 +20,9 @@ start_nginx <<EOC
     location / { proxy_pass http://$service; }
     location /mapped { loadline api class=\$standing deadline=\$time; proxy_pass http://$service; }
     location /mapped/inner { proxy_pass http://$service; }
+    location /braced { loadline api class=\${standing} deadline=\${time}; proxy_pass http://$service; }
+    location /composed { loadline api class=\${arg_begin}\$arg_end deadline=\${arg_time}ms; proxy_pass http://$service; }
+    location ~ "^/matched/([a-z]+)" { loadline api class=\$1; proxy_pass http://$service; }
     location /fixed { loadline api class=low deadline=2s; proxy_pass http://$service; }
     location /trusted { loadline api class=low deadline=2s; loadline_trusted 10.0.0.0/8 192.0.2.7; loadline_deadline_header X-Time-Left; proxy_pass http://$service; }
     location /trusted/off { loadline_trusted off; proxy_pass http://$service; }
@@ -54,6 +57,10 @@ equal "map" "high " "$(judged '/mapped?who=boss')"
 equal "map to least" "least 500" "$(judged '/mapped?who=bot&time=500ms')"
 equal "a bare number is seconds" "middle 3000" "$(judged '/mapped?time=3')"
 equal "unknown class" "middle " "$(judged '/mapped?who=nobody')"
+equal "in braces" "high 500" "$(judged '/braced?who=boss&time=500ms')"
+equal "of pieces" "least 400" "$(judged '/composed?begin=le&end=ast&time=400')"
+equal "of one piece that is there" "low " "$(judged '/composed?begin=low')"
+equal "of an expression" "high " "$(judged /matched/high)"
 equal "inherited" "high 1000" "$(judged '/mapped?who=boss&time=1s')"
 
 it "ignores and counts a deadline that is none"

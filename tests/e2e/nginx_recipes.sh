@@ -215,6 +215,44 @@ equal "most at the database at once" 50 "$(service_count max_outstanding)"
 equal "limit" 50 "$(gate_state database .limit)"
 stop_recipe
 
+# ---- callers-sidecar -----------------------------------------------------------------------------
+
+it "callers-sidecar: a refusal goes to the other instance, failures open the breaker, each service has its own"
+instances=
+for n in 1 2 3 4; do
+  instances+="server { listen unix:$work/callee$n.sock;
+    set \$come_back \"\";
+    location / {
+      if (-f $work/callee$n.refuse) { set \$come_back 5; return 503 refused; }
+      if (-f $work/callee$n.fail) { return 504; }
+      return 200 \"$n\";
+    }
+    add_header Path \$uri always;
+    add_header Retry-After \$come_back always;
+  } "
+done
+mkdir "$work/callees"
+write_conf <<<"$instances"
+sed "s|$work/\([a-z]*\)\(;\|.log\|.pid\)|$work/callees/\1\2|" "$work/nginx.conf" >"$work/callees/nginx.conf"
+start callees "$LOADLINE_NGINX" -p "$work/callees" -e "$work/callees/error.log" -c "$work/callees/nginx.conf" -g 'daemon off;'
+wait_until "the instances listen" test -S "$work/callee4.sock"
+start_recipe callers-sidecar "s|127.0.0.1:900\([0-9]\)|unix:$work/callee\1.sock|"
+caller_state() { curl -s -m 10 "http://127.0.0.1:$admin/status" | jq -r ".callers[] | select(.name == \"$1\") | $2"; }
+matches "the path at the service" $'\r\nPath: /17\r\n' "$(get /orders/17 -i)"
+touch "$work/callee1.refuse"
+for _ in 1 2 3 4; do equal "a POST as well" 2 "$(get /orders/ -d body)"; done
+at_least "tried at the other" 1 "$(caller_state orders .elsewhere)"
+rm "$work/callee1.refuse"
+touch "$work/callee1.fail" "$work/callee2.fail"
+for _ in $(seq 10); do code /orders/ >/dev/null; done
+answer=$(get /orders/ -i)
+matches "left alone" $'\r\nx-loadline-refused: breaker_open\r\n' "$answer"
+equal "the other service" 200 "$(code /search/)"
+rm "$work"/callee?.fail
+is_well() { [ "$(code /orders/)" = 200 ] && [ "$(caller_state orders .breaker)" = closed ]; }
+wait_until "it is asked again" is_well
+stop_recipe
+
 # ---- grpc ----------------------------------------------------------------------------------------
 
 it "grpc: a call at the limit gets UNAVAILABLE and when to come back; the health check passes"

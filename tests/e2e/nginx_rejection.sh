@@ -43,6 +43,7 @@ answer=$(get / -i)
 matches "status line" "^HTTP/1.1 503 Service Temporarily Unavailable" "$answer"
 matches "Retry-After" $'\r\nRetry-After: [1-9][0-9]*\r\n' "$answer"
 matches "Cache-Control" $'\r\nCache-Control: no-store\r\n' "$answer"
+matches "the mark of a refusal" $'\r\nx-loadline-refused: limit\r\n' "$answer"
 matches "type" $'\r\nContent-Type: text/plain\r\n' "$answer"
 matches "length" $'\r\nContent-Length: 11\r\n' "$answer"
 matches "connection" $'\r\nConnection: keep-alive\r\n' "$answer"
@@ -147,6 +148,7 @@ it "answers 504 for a deadline that has passed, without Retry-After"
 answer=$(get /late -i -H 'grpc-timeout: 1n')
 matches "status line" "^HTTP/1.1 504 " "$answer"
 [[ $answer != *Retry-After* ]] || fail "Retry-After: $answer"
+matches "reason" $'\r\nx-loadline-refused: deadline_expired\r\n' "$answer"
 equal "counted" 1 "$(class_state critical .rejected.deadline_expired)"
 matches "through error_page" "sorry" "$(get /late-page -H 'grpc-timeout: 1n')"
 

@@ -59,7 +59,7 @@ begin "/sleep?ms=700"
 wait_until "one is in flight" state_is .in_flight 1
 reload_nginx < <(conf 3 classes=gold,silver)
 wait_until "it is another gate" state_is '.classes | map(.name) | join(" ")' "gold silver"
-error_logged 'loadline_gate "api": size, classes or the tables of tenants or quota have changed, so it starts afresh' || fail "no notice"
+error_logged 'loadline_gate "api": size, classes, the tables of tenants or quota or who finds the limit have changed, so it starts afresh' || fail "no notice"
 wait_until "the old worker is gone" worker_count_is 1
 equal "served" 6 "$(count_codes 200)"
 

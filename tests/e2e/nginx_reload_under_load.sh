@@ -78,7 +78,7 @@ it "loses nobody either where the memory cannot be kept, says so, and admits old
 begin_load 6s
 settles_at 20
 reload_to 512k 20 50
-error_logged 'size, classes or the tables of tenants or quota have changed, so it starts afresh' || fail "no notice"
+error_logged 'size, classes, the tables of tenants or quota or who finds the limit have changed, so it starts afresh' || fail "no notice"
 wait_until "the old workers are gone" worker_count_is 2
 at_most "at the service, old and new" 40 "$(service_most)"
 figure "at the service, old and new: $(service_most)"

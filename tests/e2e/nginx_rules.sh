@@ -113,7 +113,7 @@ afresh() {
   change_to "$1"
   equal "$2" "$3" "$(state "$2")"
   wait_until "the log says so" error_logged \
-    'loadline_gate "api": size, classes or the tables of tenants or quota have changed, so it starts afresh'
+    'loadline_gate "api": size, classes, the tables of tenants or quota or who finds the limit have changed, so it starts afresh'
   equal "admitted" 0 "$(admitted)"
   : >"$work/error.log"
 }

@@ -59,6 +59,22 @@ TEST(Rate, RefusesAllElse) {
   }
 }
 
+TEST(Floor, IsThousandthsOfOneASecond) {
+  EXPECT_THAT(parse_floor("6r/m"), Optional(100u));
+  EXPECT_THAT(parse_floor("1r/s"), Optional(1000u));
+  EXPECT_THAT(parse_floor("10r/s"), Optional(10'000u));
+  EXPECT_THAT(parse_floor("600r/m"), Optional(10'000u));
+  EXPECT_THAT(parse_floor("4r/h"), Optional(1u));
+  EXPECT_THAT(parse_floor("36000r/h"), Optional(10'000u));
+}
+
+TEST(Floor, RefusesWhatIsNoRateOrOutOfBounds) {
+  for (const char* text :
+       {"", "off", "5", "0r/s", "11r/s", "601r/m", "3r/h", "36004r/h", "-1r/m"}) {
+    EXPECT_THAT(parse_floor(text), Eq(std::nullopt)) << text;
+  }
+}
+
 TEST(Range, IsTwoNumbersTheSmallerFirst) {
   const auto range = parse_range("7-3600", 3600);
   ASSERT_TRUE(range);
