@@ -7,19 +7,15 @@
 #include <benchmark/benchmark.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <map>
-#include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "decision/compared.h"
 #include "decision/operations.h"
 #include "decision/timing.h"
 #include "report.h"
-#include "statistics.h"
 
 namespace loadline::bench {
 namespace {
@@ -47,12 +43,6 @@ BENCHMARK(run_under_google_benchmark<RejectDeadline>)->Name("reject_deadline");
 BENCHMARK(run_under_google_benchmark<QueueCycle>)->Name("queue_cycle");
 
 // What is compared with the bare pair, or with two threads that do bare pairs on one counter.
-struct Compared {
-  std::string name;
-  Pair (*sample)(bool base_first);
-  std::optional<double> goal{};
-};
-
 // The two called `same` compare the bare pair with itself: what equal things come out at.
 const std::vector<Compared>& all_compared() {
   static const std::vector<Compared> kAll = {
@@ -61,6 +51,7 @@ const std::vector<Compared>& all_compared() {
       {"offer_release_not_recorded", time_alone<IdleNotRecorded, BarePair>},
       {"with_clock", time_alone<WithClock<QuickClock>, BarePair>, 4.0},
       {"with_system_clock", time_alone<WithClock<SystemClock>, BarePair>},
+      {"sample", time_alone<WithSample<QuickClock>, BarePair>, 5.0},
       {"tenant", time_alone<WithTenant, BarePair>, 4.0},
       {"rejection", time_alone<RejectQueueFull, BarePair>, 0.8},
       {"rejection_limit", time_alone<RejectMayNotWait, BarePair>},
@@ -77,51 +68,6 @@ struct Options {
   std::string json_file;
 };
 
-using Samples = std::map<std::string, std::vector<Pair>>;
-
-Samples measure(int repetitions) {
-  std::mt19937_64 random(std::random_device{}());
-  std::vector<Compared> order = all_compared();
-  Samples samples;
-  for (int i = 0; i < repetitions; ++i) {
-    std::ranges::shuffle(order, random);
-    for (const Compared& compared : order) {
-      samples[compared.name].push_back(compared.sample(random() % 2 == 0));
-    }
-  }
-  return samples;
-}
-
-nlohmann::ordered_json describe(const Compared& compared, const std::vector<Pair>& samples) {
-  std::vector<double> ratios;
-  std::vector<double> ours;
-  std::vector<double> base;
-  for (const Pair& pair : samples) {
-    ratios.push_back(pair.ours / pair.base);
-    ours.push_back(pair.ours);
-    base.push_back(pair.base);
-  }
-  const Spread spread = spread_of(ratios);
-  nlohmann::ordered_json line{{"name", compared.name}, {"ratio", rounded(spread.median)}};
-  line.update(to_json(spread));
-  if (compared.goal) {
-    line["goal"] = *compared.goal;
-    line["holds"] = spread.median <= *compared.goal;
-  }
-  line["ns"] = rounded(spread_of(ours).median);
-  line["base_ns"] = rounded(spread_of(base).median);
-  line["repetitions"] = spread.count;
-  return line;
-}
-
-void measure_and_report(const Options& options) {
-  Report report(options.json_file);
-  const Samples samples = measure(options.repetitions);
-  for (const Compared& compared : all_compared()) {
-    report.add(describe(compared, samples.at(compared.name)));
-  }
-}
-
 int read_and_measure(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);  // takes its own options out
   CLI::App app{"Measures what a decision of the gate costs."};
@@ -137,7 +83,8 @@ int read_and_measure(int argc, char** argv) {
   }
   pin_to_first_cpu();
   benchmark::RunSpecifiedBenchmarks();
-  measure_and_report(options);
+  Report report(options.json_file);
+  measure_and_report(all_compared(), options.repetitions, report);
   return 0;
 }
 

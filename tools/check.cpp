@@ -18,10 +18,10 @@ struct CheckOptions {
 
 // What the file leaves to the command line.
 std::string missing_text(const Config& config) {
-  if (config.limit && config.upstream) {
+  if (has_limit(config) && config.upstream) {
     return "";
   }
-  return fmt::format("; {} must be given on the command line", config.limit ? "--upstream"
+  return fmt::format("; {} must be given on the command line", has_limit(config) ? "--upstream"
                                                                : config.upstream
                                                                    ? "--limit"
                                                                    : "--limit and --upstream");

@@ -49,6 +49,42 @@ bool assign_listen_or_off(std::optional<ListenAddress>& field, std::string_view 
   return assign(field, parse_fixed_listen(text));
 }
 
+// A number is a choice of its own: what a file has told a law does not go with it.
+bool assign_limit(Config& config, std::string_view text) {
+  if (const auto number = parse_count(text, 1, kMaxLimit)) {
+    config.law = Law::fixed;
+    config.limit = number;
+    config.limit_from = config.limit_at_least = config.limit_at_most = std::nullopt;
+    config.signals.clear();
+    return true;
+  }
+  const Law law = law_of(text).value_or(Law::fixed);
+  if (law == Law::fixed) {
+    return false;
+  }
+  config.law = law;
+  config.limit.reset();
+  return true;
+}
+
+bool assign_law(Config& config, std::string_view text) {
+  return !parse_count(text, 1, kMaxLimit) && assign_limit(config, text);
+}
+
+// "auto, aimd": the laws that find a limit.
+std::string law_names() {
+  std::string names;
+  for (std::uint32_t i = 1; i < kLaws; ++i) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name(static_cast<Law>(i)));
+  }
+  return names;
+}
+
+const std::string kLimitAllowed =
+    fmt::format("a whole number from 1 to {}, or who finds it: {}", kMaxLimit, law_names());
+const std::string kLawAllowed = law_names();
+constexpr std::string_view kLimitNumberAllowed = "a whole number from 1 to 1000000";
+
 bool assign_number_or(std::string& field, std::string_view text, std::string_view word,
                       std::uint32_t highest) {
   const bool allowed = text == "off" || text == word || parse_count(text, 1, highest);
@@ -114,6 +150,19 @@ bool add_guarantee(Config& config, std::string_view text) {
   return true;
 }
 
+// NAME:VALUE.
+bool add_signal_setting(Config& config, std::string_view text) {
+  const auto colon = std::min(text.find(':'), text.size());
+  const auto name = text.substr(0, colon);
+  const auto value = text.substr(std::min(colon + 1, text.size()));
+  const auto at_most = parse_signal_value(value);
+  if (!is_class_name(name) || name.size() > kMaxSignalName || !at_most || *at_most <= 0) {
+    return false;
+  }
+  config.signals.push_back({std::string(name), std::string(value)});
+  return true;
+}
+
 bool add_exempt(Config& config, std::string_view path) {
   if (is_url_path(path)) {
     config.exempt.emplace_back(path);
@@ -160,9 +209,34 @@ const ConfigKey kKeys[] = {
      [](Config& c, std::string_view v) {
        return assign_or_off(c.upstream_name, v, is_host_name(v));
      }},
-    {"limit", "limit", "N", "a whole number from 1 to 1000000", "",
-     "How many requests the service works on at once, over all workers. Required.",
-     [](Config& c, std::string_view v) { return assign(c.limit, parse_count(v, 1, 1'000'000)); }},
+    {"limit", "limit", "N|auto", kLimitAllowed, "",
+     "How many requests the service works on at once, over all workers; auto finds it. Required.",
+     assign_limit},
+    {"limit.law", "", "LAW", kLawAllowed, "", "The same as limit: LAW, beside the following four.",
+     assign_law},
+    {"limit.from", "limit-from", "N", kLimitNumberAllowed, "",
+     "Where a law begins. Not given: where it likes.",
+     [](Config& c, std::string_view v) {
+       return assign(c.limit_from, parse_count(v, 1, kMaxLimit));
+     }},
+    {"limit.at_least", "limit-at-least", "N", kLimitNumberAllowed, "",
+     "The least that a law may choose. Not given: 1.",
+     [](Config& c, std::string_view v) {
+       return assign(c.limit_at_least, parse_count(v, 1, kMaxLimit));
+     }},
+    {"limit.at_most", "limit-at-most", "N", kLimitNumberAllowed, "",
+     "The most that a law may choose. Not given: 1000000.",
+     [](Config& c, std::string_view v) {
+       return assign(c.limit_at_most, parse_count(v, 1, kMaxLimit));
+     }},
+    {"limit.signals", "", "MAP",
+     "off or up to 4 names of letters, digits, '_', '-' and '.', up to 23 of them, each with a "
+     "share, a time or a number above 0, as in {cpu_pressure: 20%, db_latency: 50ms}",
+     "off",
+     "What is right at most of what is told from outside: while it is above, a law does not raise "
+     "the limit, and it is lowered. cpu_pressure and cpu_throttled are read from the kernel, all "
+     "others from the service's X-Loadline-Report headers.",
+     add_signal_setting, [](Config& c) { c.signals.clear(); }},
     {"queue", "queue", "N|auto|off", "auto, off or a whole number from 1 to 60000", "auto",
      "How many may wait for a place; auto: as many as can start within the wait budget.",
      [](Config& c, std::string_view v) { return assign_number_or(c.queue, v, "auto", 60'000); }},
@@ -337,6 +411,19 @@ const ConfigKey* find_config_key(std::string_view name) {
   const auto found = std::find_if(std::begin(kKeys), std::end(kKeys),
                                   [name](const ConfigKey& key) { return key.name == name; });
   return found == std::end(kKeys) ? nullptr : found;
+}
+
+bool has_limit(const Config& config) {
+  return config.limit || config.law != Law::fixed;
+}
+
+std::string limit_text(const Config& config) {
+  return config.law == Law::fixed ? fmt::to_string(config.limit.value_or(0))
+                                  : std::string(name(config.law));
+}
+
+std::optional<std::uint32_t> most_at_once(const Config& config) {
+  return config.law == Law::fixed ? config.limit : config.limit_at_most;
 }
 
 Config default_config() {

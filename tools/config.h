@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "config_values.h"
+#include "loadline/limiter.h"
 #include "text.h"
 
 namespace loadline::tools {
@@ -21,6 +22,12 @@ namespace loadline::tools {
 struct ClassSetting {
   std::string name;
   std::uint32_t percent = 0;
+};
+
+// A signal from outside and what is right of it at most, as it is written: "20%".
+struct SignalSetting {
+  std::string name;
+  std::string at_most;
 };
 
 // Values that nginx reads as we do are kept as their checked text ("auto", "64").
@@ -32,8 +39,16 @@ struct Config {
   std::optional<ListenAddress> admin;
   std::optional<ListenAddress> metrics;
 
-  std::optional<std::uint32_t> limit;  // required, until one can be learned
-  std::string queue;                   // "auto", "off" or a number
+  // One of the two is required. A law is told where to begin, and within which bounds it may
+  // choose.
+  std::optional<std::uint32_t> limit;
+  Law law = Law::fixed;
+  std::optional<std::uint32_t> limit_from;
+  std::optional<std::uint32_t> limit_at_least;
+  std::optional<std::uint32_t> limit_at_most;
+  std::vector<SignalSetting> signals;
+
+  std::string queue;  // "auto", "off" or a number
   std::chrono::milliseconds wait{};
   std::string order;                     // "adaptive", "fifo" or "lifo"
   std::vector<ClassSetting> classes;     // shares of the limit; empty: the four default classes
@@ -66,6 +81,14 @@ struct Config {
   std::string access_log;                // empty: off
   std::chrono::milliseconds drain_timeout{};
 };
+
+bool has_limit(const Config& config);
+
+// As it is written: "64" or "auto".
+std::string limit_text(const Config& config);
+
+// What a law may choose at most, or the limit; nothing where a law is not bounded.
+std::optional<std::uint32_t> most_at_once(const Config& config);
 
 // One thing that can be configured.
 struct ConfigKey {

@@ -162,9 +162,37 @@ void check_guarantees(const Config& config, std::vector<ConfigFault>& faults) {
   }
 }
 
+void check_signals(const Config& config, std::vector<ConfigFault>& faults) {
+  std::set<std::string_view> seen;
+  for (const SignalSetting& signal : config.signals) {
+    if (!seen.insert(signal.name).second) {
+      faults.push_back({"limit.signals", fmt::format("signal '{}' is there twice", signal.name)});
+    }
+  }
+  if (config.signals.size() > kMaxSignals) {
+    faults.push_back({"limit.signals", fmt::format("{} signals: allowed are up to {}",
+                                                   config.signals.size(), kMaxSignals)});
+  }
+}
+
+// What only means something to a law.
+void check_bounds(const Config& config, std::vector<ConfigFault>& faults) {
+  const std::pair<std::string_view, bool> numbers[] = {
+      {"limit.from", config.limit_from.has_value()},
+      {"limit.at_least", config.limit_at_least.has_value()},
+      {"limit.at_most", config.limit_at_most.has_value()},
+      {"limit.signals", !config.signals.empty()}};
+  for (const auto& [key, given] : numbers) {
+    if (given && config.law == Law::fixed) {
+      faults.push_back({key, "needs a law that finds the limit, as in limit: {law: auto}"});
+    }
+  }
+}
+
 // What would be written down and do nothing.
 void check_idle(const Config& config, std::vector<ConfigFault>& faults) {
   const Config plain = default_config();
+  check_bounds(config, faults);
   if (config.heavy != plain.heavy && config.weight_header.empty()) {
     faults.push_back({"heavy", "needs weight_header: without it, no request weighs more than 1"});
   }
@@ -193,6 +221,12 @@ std::string_view key_of(std::string_view field) {
   if (field == "quota") {
     return "quota.rate";
   }
+  if (field == "limit_least") {
+    return "limit.at_least";
+  }
+  if (field == "signals") {
+    return "limit.signals";
+  }
   if (field == "discipline") {
     return "order";
   }
@@ -218,6 +252,7 @@ std::vector<ConfigFault> find_contradictions(const Config& config) {
   check_classes(config, faults);
   check_shares(config, faults);
   check_guarantees(config, faults);
+  check_signals(config, faults);
   check_idle(config, faults);
   if (faults.empty()) {
     ask_the_gate(config, faults);

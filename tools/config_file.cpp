@@ -103,7 +103,8 @@ void Reader::read_entry(const std::string& full, std::string_view prefix, const 
   if (full == "version") {
     read_version(value);
   } else if (const ConfigKey* known = find_config_key(full);
-             known != nullptr && key.Scalar().find('.') == std::string::npos) {
+             known != nullptr && key.Scalar().find('.') == std::string::npos &&
+             !(value.IsMap() && is_section(full))) {
     file_.places.emplace(known->name, place);
     read_key(*known, value);
   } else if (!prefix.empty() || !is_section(full)) {

@@ -71,7 +71,14 @@ QuotaPolicy quota_of(const Config& config) {
 
 Policy policy_of(const Config& config) {
   Policy policy;
-  policy.limit = config.limit.value_or(1);
+  policy.law = config.law;
+  policy.limit =
+      config.law == Law::fixed ? config.limit.value_or(1) : config.limit_from.value_or(0);
+  policy.limit_least = config.limit_at_least.value_or(policy.limit_least);
+  policy.limit_most = config.limit_at_most.value_or(policy.limit_most);
+  for (const SignalSetting& signal : config.signals) {
+    add_signal(policy, signal.name, parse_signal_value(signal.at_most).value_or(0));
+  }
   policy.queue = queue_of(config);
   policy.discipline = discipline_of(config);
   policy.wait_budget = Duration::millis(config.wait.count());

@@ -31,7 +31,7 @@ class Giver {
     if (value.IsScalar() && value.Scalar() == "off") {
       return;
     }
-    if (key_.name == "guarantees" && value.IsMap()) {
+    if ((key_.name == "guarantees" || key_.name == "limit.signals") && value.IsMap()) {
       read_pairs(value);
     } else if (value.IsSequence()) {
       for (const auto& item : value) {

@@ -11,6 +11,7 @@
 #include <stop_token>
 
 #include "command.h"
+#include "demo_auto.h"
 #include "demo_report.h"
 #include "demo_stage.h"
 #include "result_file.h"
@@ -40,6 +41,8 @@ constexpr rlim_t kDescriptors = 6000;
 
 struct DemoOptions {
   std::string json_file;
+  std::string limit;     // "auto", or empty
+  unsigned seconds = 0;  // 0: as long as it takes
 };
 
 class Progress {
@@ -123,11 +126,14 @@ DemoRun run_once(DemoStage& stage, const Load& load, double rate, bool gate_on,
   return summarize(report, at_warmup.value_or(ServiceStats{}), stage.service_stats());
 }
 
-DemoReport measure(const DemoStage::Options& setup, const std::stop_token& stop) {
+DemoReport measure(const std::stop_token& stop) {
+  constexpr unsigned kLimit = 5;
+  const DemoStage::Options setup{.service = {}, .limit = std::to_string(kLimit)};
   Progress progress;
   DemoStage stage(setup);
-  DemoReport report{
-      .workers = setup.workers, .service_ms = in_ms(setup.service_time), .limit = setup.limit};
+  DemoReport report{.workers = setup.service.workers,
+                    .service_ms = in_ms(setup.service.service_time),
+                    .limit = kLimit};
   progress.step(fmt::format("capacity: {} callers, each asking again as soon as it is answered",
                             kClosedCallers));
   report.capacity = measure_capacity(stage, stop);
@@ -155,7 +161,7 @@ void explain(const DemoReport& report) {
 }
 
 int measure_and_tell(ResultFile& json_file, const std::stop_token& stop) {
-  const DemoReport report = measure({}, stop);
+  const DemoReport report = measure(stop);
   explain(report);
   json_file.write(demo_json(report).dump(2));
   const auto faults = demo_faults(report);
@@ -168,6 +174,25 @@ int measure_and_tell(ResultFile& json_file, const std::stop_token& stop) {
   return faults.empty() ? kOk : kFailed;
 }
 
+int find_and_tell(const DemoOptions& options, ResultFile& json_file, const std::stop_token& stop) {
+  AutoDemoOptions how;
+  if (options.seconds != 0) {
+    how.quiet = std::chrono::seconds(options.seconds);
+  }
+  const AutoReport report = run_auto_demo(how, stop);
+  go_on_unless(stop);
+  fmt::print("{}", auto_text(report));
+  json_file.write(auto_json(report).dump(2));
+  const auto faults = auto_faults(report);
+  for (const std::string& fault : faults) {
+    fmt::print(stderr, "loadline: {}\n", fault);
+  }
+  fmt::print(
+      "In front of a service of yours, on port 9000:\n\n"
+      "  build/bin/loadline run --limit auto --upstream http://127.0.0.1:9000\n\n");
+  return faults.empty() ? kOk : kFailed;
+}
+
 int demo(const DemoOptions& options) {
   if (const std::string few = too_few_descriptors(); !few.empty()) {
     fmt::print(stderr, "loadline: {}\n", few);
@@ -176,7 +201,8 @@ int demo(const DemoOptions& options) {
   ResultFile json_file(options.json_file);
   const StopOnSignal signals;
   try {
-    return measure_and_tell(json_file, signals.token());
+    return options.limit.empty() ? measure_and_tell(json_file, signals.token())
+                                 : find_and_tell(options, json_file, signals.token());
   } catch (const Interrupted&) {
     const int signal = signals.signal().value_or(SIGINT);
     fmt::print(stderr, "loadline: ended by signal {} ({}) before there was a result\n", signal,
@@ -193,10 +219,26 @@ void add_demo(CLI::App& app, Action& chosen) {
       "demo", "Overload a service without and with Loadline, and show the difference");
   command->footer(
       "Takes about 80 seconds and two cores. Exit code 0 only if at every overload the goodput "
-      "is at least\n0.97 of the capacity with the gate on, and at most 0.2 with it off.");
+      "is at least\n0.97 of the capacity with the gate on, and at most 0.2 with it off.\n\n"
+      "With --limit auto the limit of two services is found: of one worker that computes, and of "
+      "32 "
+      "that wait.\nExit code 0 only if nobody is refused at 0.7x, and at 1.5x the goodput is at "
+      "least 0.95 of the capacity\nfrom two seconds on, and again after half of the service has "
+      "gone. Takes about three minutes.");
+  command->add_option("--limit", options->limit, "auto: show how a limit is found")
+      ->check(CLI::IsMember({"auto"}))
+      ->option_text("auto");
+  command->add_option("--seconds", options->seconds, "With --limit auto: how long at 0.7x; 60")
+      ->check(CLI::Range(5u, 3600u))
+      ->option_text("N");
   command->add_option("--json", options->json_file, "Write the same numbers to FILE")
       ->option_text("FILE");
-  command->callback([options, &chosen] { chosen = [options] { return demo(*options); }; });
+  command->callback([options, &chosen] {
+    if (options->seconds != 0 && options->limit.empty()) {
+      throw CLI::ValidationError("--seconds: needs --limit auto");
+    }
+    chosen = [options] { return demo(*options); };
+  });
 }
 
 }  // namespace loadline::tools

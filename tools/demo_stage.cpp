@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "run_folder.h"
 #include "set_client.h"
@@ -66,10 +67,10 @@ bool await(std::chrono::milliseconds patience, Condition condition) {
 
 }  // namespace
 
-DemoStage::DemoStage(const Options& options) : options_(options), folder_(make_folder()) {
+DemoStage::DemoStage(Options options) : options_(std::move(options)), folder_(make_folder()) {
+  options_.service.listen = {};
   try {
-    service_ = std::make_unique<DemoService>(
-        ServiceOptions{.workers = options_.workers, .service_time = options_.service_time});
+    service_ = std::make_unique<DemoService>(options_.service);
     service_port_ = service_->port();
     sidecar_port_ = free_port();
     start_sidecar();
@@ -99,8 +100,8 @@ void DemoStage::start_sidecar() {
   }
   sidecar_ = std::make_unique<Child>(
       Child::start({std::filesystem::read_symlink("/proc/self/exe").string(), "run", "--name",
-                    kRunName, "--runtime", folder_, "--limit", std::to_string(options_.limit),
-                    "--upstream", fmt::format("http://127.0.0.1:{}", service_port_), "--listen",
+                    kRunName, "--runtime", folder_, "--limit", options_.limit, "--upstream",
+                    fmt::format("http://127.0.0.1:{}", service_port_), "--listen",
                     std::to_string(sidecar_port_), "--drain-timeout", "1s"},
                    output));
   close(output);
@@ -139,17 +140,18 @@ void DemoStage::fail(const std::string& what) const {
 
 void DemoStage::prepare(bool gate_on) {
   service_.reset();
-  service_ = std::make_unique<DemoService>(
-      ServiceOptions{.listen = {.address = "127.0.0.1", .port = service_port_},
-                     .workers = options_.workers,
-                     .service_time = options_.service_time});
-  const bool quiet = await(kQuietPatience, [this] {
-    return nlohmann::json::parse(ask("GET", "/status"))["gates"][0]["in_flight"] == 0;
-  });
+  ServiceOptions again = options_.service;
+  again.listen = {.address = "127.0.0.1", .port = service_port_};
+  service_ = std::make_unique<DemoService>(again);
+  const bool quiet = await(kQuietPatience, [this] { return gate()["in_flight"] == 0; });
   if (!quiet) {
     fail("requests stayed in flight at the gate though the service was gone");
   }
   ask("POST", gate_on ? "/set?mode=on" : "/set?mode=off");
+}
+
+nlohmann::json DemoStage::gate() const {
+  return nlohmann::json::parse(ask("GET", "/status"))["gates"][0];
 }
 
 Url DemoStage::url() const {

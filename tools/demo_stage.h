@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "load.h"
@@ -15,14 +16,13 @@ namespace loadline::tools {
 class DemoStage {
  public:
   struct Options {
-    unsigned workers = 4;
-    std::chrono::nanoseconds service_time = std::chrono::milliseconds{20};
-    unsigned limit = 5;
+    ServiceOptions service = {};  // but for where it listens
+    std::string limit = "5";
   };
 
   // Starts the service and the sidecar and waits until both answer. Throws std::runtime_error, with
   // what the sidecar said, when it does not come up.
-  explicit DemoStage(const Options& options);
+  explicit DemoStage(Options options);
   // Ends both and removes their files.
   ~DemoStage();
   DemoStage(const DemoStage&) = delete;
@@ -34,6 +34,9 @@ class DemoStage {
 
   Url url() const;  // of the sidecar
   ServiceStats service_stats() const { return service_->stats(); }
+  void halve_service() { service_->halve(); }
+  // The gate as its status page shows it.
+  nlohmann::json gate() const;
 
  private:
   void start_sidecar();

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "load_callers.h"
 #include "load_engine.h"
 #include "net_socket.h"
 
@@ -23,9 +24,10 @@ using namespace std::chrono_literals;
 // The engines, each in its thread; knows when all are done.
 class Engines {
  public:
-  Engines(const LoadOptions& options, const Tcp::endpoint& target) {
+  Engines(const LoadOptions& options, const Tcp::endpoint& target, LoadCallers* callers) {
     for (unsigned part = 0; part < options.threads; ++part) {
-      engines_.push_back(std::make_unique<LoadEngine>(options, target, part, options.threads));
+      engines_.push_back(
+          std::make_unique<LoadEngine>(options, target, callers, part, options.threads));
     }
   }
 
@@ -206,6 +208,21 @@ std::string problem_with_load(const LoadOptions& options) {
   return {};
 }
 
+std::string problem_with_client(const LoadOptions& options) {
+  if (options.retries != Retries::loadline) {
+    return {};
+  }
+  if (options.timeout < 1ms) {
+    return "--timeout: with --retries loadline at least 1ms";
+  }
+  if (options.programs < 1 || options.programs > 10'000) {
+    return "--retries: loadline's processes must be from 1 to 10000";
+  }
+  const PolicyError error = validate(options.client);
+  return error.refused() ? fmt::format("--retries: loadline's {}", error.text.data())
+                         : std::string{};
+}
+
 std::string problem_with_request(const LoadOptions& options) {
   if (!is_method(options.method) || options.method == "CONNECT") {
     return fmt::format("--method: '{}' is not a method such as GET or POST", options.method);
@@ -264,6 +281,10 @@ void Tally::merge(const Tally& other) {
   rejection_latency.merge(other.rejection_latency);
 }
 
+double ClientHalfReport::attempts_per_call() const {
+  return calls > 0 ? static_cast<double>(attempts) / static_cast<double>(calls) : 0;
+}
+
 double LoadReport::goodput_per_second() const {
   return window_seconds > 0 ? static_cast<double>(window.good()) / window_seconds : 0;
 }
@@ -282,8 +303,11 @@ std::string problem_with(const LoadOptions& options) {
   if (options.threads < 1 || options.threads > 64) {
     return "--threads: must be from 1 to 64";
   }
-  if (options.attempts < 1) {
-    return "--attempts: must be at least 1";
+  if (options.attempts < 1 || options.attempts > 100) {
+    return "--attempts: must be from 1 to 100";
+  }
+  if (auto problem = problem_with_client(options); !problem.empty()) {
+    return problem;
   }
   const auto problem = problem_with_load(options);
   return problem.empty() ? problem_with_request(options) : problem;
@@ -298,7 +322,11 @@ LoadReport run_load(const LoadOptions& options, const ProgressCallback& progress
   require_loopback(target, options.url, options.allow_remote);
   const auto file_limit = raise_file_limit();
 
-  Engines engines{options, target};
+  std::optional<LoadCallers> callers;
+  if (options.retries == Retries::loadline) {
+    callers.emplace(options);
+  }
+  Engines engines{options, target, callers ? &*callers : nullptr};
   const auto issued = drive(engines, options, progress, stop);
 
   LoadReport report;
@@ -313,6 +341,9 @@ LoadReport run_load(const LoadOptions& options, const ProgressCallback& progress
   }
   for (std::size_t i = 0; i < options.classes.size(); ++i) {
     report.by_class.emplace_back(options.classes[i].name, std::move(by_class[i]));
+  }
+  if (callers) {
+    report.client = callers->report();
   }
   judge_generator(report, options.tolerable_lateness, file_limit);
   return report;

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "histogram.h"
+#include "loadline/client/policy.h"
 #include "net_http.h"
 #include "text.h"
 
@@ -47,8 +48,8 @@ enum class Arrivals { poisson, fixed };
 
 // What a caller does when an attempt times out, fails, or is answered 429 or 5xx. `backoff` waits a
 // random time up to 100 ms, doubled with each attempt to at most 10 s, and no less than
-// Retry-After.
-enum class Retries { off, now, backoff };
+// Retry-After. `loadline`: the client half decides, and may hold a call back.
+enum class Retries { off, now, backoff, loadline };
 
 struct LoadOptions {
   Url url = {};
@@ -75,6 +76,11 @@ struct LoadOptions {
 
   Retries retries = Retries::off;
   unsigned attempts = 3;  // of a call, the first included
+  // With Retries::loadline: its settings, but for the attempts and the bound of one, which is the
+  // timeout; and how many programs the callers are, each with a budget and a breaker of its own.
+  // `deadline` is then of a call; without one it has as many timeouts as there may be attempts.
+  client::Policy client = {};
+  unsigned programs = 1;
 
   std::string method = "GET";
   std::uint64_t body_bytes = 0;
@@ -90,7 +96,7 @@ struct LoadOptions {
 };
 
 struct Tally {
-  std::uint64_t calls = 0;
+  std::uint64_t calls = 0;                // held back ones too
   std::uint64_t offered = 0;              // attempts due
   std::uint64_t sent = 0;                 // written to a connection that took them; at most offered
   std::map<int, std::uint64_t> answered;  // by status, within the timeout
@@ -115,6 +121,18 @@ struct SecondTally {
   std::uint64_t errors = 0;
 };
 
+// What the client half did over the whole run, in all programs.
+struct ClientHalfReport {
+  std::uint64_t calls = 0;
+  std::uint64_t attempts = 0;
+  std::map<std::string, std::uint64_t> held_back;  // calls that it did not let go, by reason
+  std::map<std::string, std::uint64_t> gave_up;    // not tried again, by reason
+  std::uint64_t breaker_opened = 0;
+  std::chrono::nanoseconds breaker_open{};
+
+  double attempts_per_call() const;
+};
+
 struct LoadReport {
   double window_seconds = 0;
   Tally window;
@@ -126,6 +144,7 @@ struct LoadReport {
   std::uint64_t stale_retries = 0;
   // Of closed callers, with an expected interval.
   std::optional<Histogram> corrected_latency;
+  std::optional<ClientHalfReport> client;  // with Retries::loadline
 
   Histogram lateness;    // of the generator itself, in the window
   bool starved = false;  // the generator could not keep up: do not believe the rest

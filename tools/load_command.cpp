@@ -125,10 +125,19 @@ void add_request(CLI::App& app, LoadOptions& load) {
   add_method(app, load.method);
   add_size(app, "--body", load.body_bytes, "Size of the request body");
   add_headers(app, load.headers);
-  add_choice(app, "--retries", load.retries,
-             {{"off", Retries::off}, {"now", Retries::now}, {"backoff", Retries::backoff}},
-             "After a timeout, an error, 429 or 5xx. backoff: after a random time up to 100 ms, "
-             "doubled each time, and no less than Retry-After (seconds or a date)");
+  app.add_option_function<std::string>(
+         "--retries",
+         [&load](const std::string& text) {
+           if (const auto allowed = set_retries(load, text); !allowed.empty()) {
+             refuse_value("--retries", text, allowed);
+           }
+         },
+         "After a timeout, an error, 429 or 5xx. backoff: after a random time up to 100 ms, "
+         "doubled each time, and no less than Retry-After (seconds or a date). loadline: as the "
+         "client half decides, with a budget and a breaker; settings as in "
+         "loadline:attempts=3,budget.share=10%,processes=20")
+      ->type_name(kRetriesForm)
+      ->default_str("off");
   app.add_option("--attempts", load.attempts,
                  "With retries: attempts of a call, the first included")
       ->check(CLI::Range(1u, 100u))

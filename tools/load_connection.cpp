@@ -53,6 +53,8 @@ const char* name_of(Ending ending) {
       return "closed_early";
     case Ending::malformed:
       return "malformed";
+    case Ending::held_back:
+      return "held_back";
   }
   return "unknown";
 }
@@ -67,7 +69,7 @@ void LoadConnection::begin(const Attempt& attempt, const std::string& head) {
   answer_.emplace(shared_.head_method);
   written_ = false;
   heard_ = false;
-  timer_.expires_at(attempt.due + shared_.timeout);
+  timer_.expires_at(attempt.give_up);
   timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (!error) {
       self->on_timeout();
@@ -221,6 +223,7 @@ void LoadConnection::complete(bool reusable) {
   const Outcome outcome{.ending = Ending::answered,
                         .status = answer_->status_code(),
                         .retry_after = answer_->retry_after(),
+                        .signs = answer_->signs(),
                         .sent = true};
   if (reusable) {
     timer_.cancel();

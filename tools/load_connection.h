@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "loadline/client/told.h"
 #include "net_http.h"
 #include "net_socket.h"
 
@@ -15,12 +16,16 @@ namespace loadline::tools {
 
 using Clock = std::chrono::steady_clock;
 
+class LedCall;
+
 struct Attempt {
   Clock::time_point call_due;
   Clock::time_point due;
+  Clock::time_point give_up;
   std::size_t class_index = 0;
   unsigned number = 1;  // of its call
   bool was_stale = false;
+  std::shared_ptr<LedCall> led = nullptr;  // its call, where the client half decides
 };
 
 enum class Ending {
@@ -34,6 +39,7 @@ enum class Ending {
   reset,
   closed_early,
   malformed,
+  held_back,  // never begun: the client half did not let the call go
 };
 const char* name_of(Ending ending);
 
@@ -41,6 +47,7 @@ struct Outcome {
   Ending ending = Ending::answered;
   int status = 0;
   std::optional<std::uint32_t> retry_after = std::nullopt;
+  client::Signs signs = {};
   bool sent = false;
 };
 
@@ -60,7 +67,6 @@ class LoadConnection : public std::enable_shared_from_this<LoadConnection> {
   // What all connections of a generator share.
   struct Shared {
     Tcp::endpoint target;
-    std::chrono::nanoseconds timeout{};
     bool head_method = false;
     std::string body;
     std::array<char, 65536> scratch;  // what was just read; nothing stays in it

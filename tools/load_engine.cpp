@@ -28,19 +28,13 @@ void bump(std::atomic<std::uint64_t>& counter) {
 }
 
 std::vector<std::string> make_heads(const LoadOptions& options) {
-  auto fields = options.headers;
-  if (options.deadline) {
-    const auto ms = std::chrono::ceil<milliseconds>(*options.deadline).count();
-    fields.push_back({options.deadline_header, std::to_string(std::max<std::int64_t>(1, ms))});
-  }
-  if (options.classes.empty()) {
-    return {request_head(options.url, options.method, fields, options.body_bytes)};
-  }
   std::vector<std::string> heads;
-  for (const auto& share : options.classes) {
-    auto with_class = fields;
-    with_class.push_back({options.class_header, share.name});
-    heads.push_back(request_head(options.url, options.method, with_class, options.body_bytes));
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, options.classes.size()); ++i) {
+    auto fields = load_fields(options, i);
+    if (options.deadline) {
+      fields.push_back(deadline_field(options, *options.deadline));
+    }
+    heads.push_back(request_head(options.url, options.method, fields, options.body_bytes));
   }
   return heads;
 }
@@ -55,11 +49,11 @@ std::vector<double> weights_of(const LoadOptions& options) {
 
 }  // namespace
 
-LoadEngine::LoadEngine(const LoadOptions& options, const Tcp::endpoint& target, unsigned part,
-                       unsigned parts)
+LoadEngine::LoadEngine(const LoadOptions& options, const Tcp::endpoint& target,
+                       LoadCallers* callers, unsigned part, unsigned parts)
     : options_(options),
+      led_by_(callers),
       shared_{.target = target,
-              .timeout = options.timeout,
               .head_method = options.method == "HEAD",
               .body = std::string(options.body_bytes, 'x'),
               .scratch = {}},
@@ -162,15 +156,31 @@ void LoadEngine::beat() {
 }
 
 void LoadEngine::begin_call(Clock::time_point due) {
-  const Attempt attempt{.call_due = due, .due = due, .class_index = draw_class()};
+  Attempt attempt{
+      .call_due = due, .due = due, .give_up = due + options_.timeout, .class_index = draw_class()};
   ++tallies_.total.calls;
   if (in_window(due)) {
     ++tallies_.by_class[attempt.class_index].calls;
   }
+  if (led_by_ != nullptr) {
+    attempt.led = led_by_->open(attempt.class_index, due);
+    return lead(attempt);
+  }
   begin_attempt(attempt);
 }
 
-void LoadEngine::begin_attempt(Attempt attempt) {
+// What the client half does not let go is no attempt.
+void LoadEngine::lead(Attempt attempt) {
+  if (attempt.led->send(Clock::now())) {
+    attempt.give_up = attempt.led->give_up();
+    begin_attempt(attempt);
+  } else {
+    end_call({.ending = Ending::held_back});
+    finish_if_done();
+  }
+}
+
+void LoadEngine::begin_attempt(const Attempt& attempt) {
   ++tallies_.total.offered;
   ++second_of(attempt.due).offered;
   bump(live_.offered);
@@ -186,15 +196,15 @@ void LoadEngine::begin_attempt(Attempt attempt) {
 
 // On an idle connection if there is one; the last used, so that the others may end.
 void LoadEngine::place(const Attempt& attempt) {
+  const std::string& head = attempt.led ? attempt.led->head() : heads_[attempt.class_index];
   while (!idle_.empty() && !attempt.was_stale) {
     const auto connection = std::move(idle_.back());
     idle_.pop_back();
     if (connection->is_idle()) {
-      return connection->begin(attempt, heads_[attempt.class_index]);
+      return connection->begin(attempt, head);
     }
   }
-  std::make_shared<LoadConnection>(context_.get_executor(), shared_, *this)
-      ->begin(attempt, heads_[attempt.class_index]);
+  std::make_shared<LoadConnection>(context_.get_executor(), shared_, *this)->begin(attempt, head);
 }
 
 void LoadEngine::on_outcome(const std::shared_ptr<LoadConnection>& connection,
@@ -210,12 +220,23 @@ void LoadEngine::on_outcome(const std::shared_ptr<LoadConnection>& connection,
   }
   --outstanding_;
   count(attempt, outcome);
-  if (should_retry(attempt, outcome)) {
-    retry(attempt, outcome);
+  go_on(attempt, outcome);
+  finish_if_done();
+}
+
+void LoadEngine::go_on(const Attempt& attempt, const Outcome& outcome) {
+  const auto now = Clock::now();
+  std::optional<Clock::time_point> next;
+  if (attempt.led) {
+    next = attempt.led->ended(outcome, now);
+  } else if (should_retry(attempt, outcome)) {
+    next = now + backoff(attempt, outcome);
+  }
+  if (next && issuing_) {
+    retry(attempt, *next);
   } else {
     end_call(outcome);
   }
-  finish_if_done();
 }
 
 void LoadEngine::count(const Attempt& attempt, const Outcome& outcome) {
@@ -266,18 +287,23 @@ void LoadEngine::count_answer(Tally& tally, const Attempt& attempt, int status) 
 bool LoadEngine::should_retry(const Attempt& attempt, const Outcome& outcome) const {
   const bool failed =
       outcome.ending != Ending::answered || outcome.status == 429 || outcome.status >= 500;
-  return failed && issuing_ && options_.retries != Retries::off &&
-         attempt.number < options_.attempts;
+  return failed && options_.retries != Retries::off && attempt.number < options_.attempts;
 }
 
-void LoadEngine::retry(const Attempt& attempt, const Outcome& outcome) {
+void LoadEngine::retry(const Attempt& attempt, Clock::time_point when) {
   auto again = attempt;
   ++again.number;
   again.was_stale = false;
-  again.due = Clock::now() + backoff(attempt, outcome);
+  again.due = when;
+  again.give_up = when + options_.timeout;
   const auto timer = std::make_shared<boost::asio::steady_timer>(context_, again.due);
   timer->async_wait([this, timer, again](const error_code& error) {
-    if (!error && issuing_) {
+    if (error || !issuing_) {
+      return;
+    }
+    if (again.led) {
+      lead(again);
+    } else {
       begin_attempt(again);
     }
   });

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "load.h"
+#include "load_callers.h"
 #include "load_connection.h"
 #include "load_schedule.h"
 
@@ -38,8 +39,9 @@ struct EngineTallies {
 
 class LoadEngine final : public LoadConnection::Owner {
  public:
-  LoadEngine(const LoadOptions& options, const Tcp::endpoint& target, unsigned part,
-             unsigned parts);
+  // `callers`: where the client half decides; else null.
+  LoadEngine(const LoadOptions& options, const Tcp::endpoint& target, LoadCallers* callers,
+             unsigned part, unsigned parts);
 
   // Runs until all is answered or given up; blocks.
   void run(Clock::time_point start);
@@ -57,14 +59,16 @@ class LoadEngine final : public LoadConnection::Owner {
   void beat();
 
   void begin_call(Clock::time_point due);
-  void begin_attempt(Attempt attempt);
+  void begin_attempt(const Attempt& attempt);
+  void lead(Attempt attempt);
   void place(const Attempt& attempt);
   void on_outcome(const std::shared_ptr<LoadConnection>& connection, const Attempt& attempt,
                   const Outcome& outcome) override;
   void count(const Attempt& attempt, const Outcome& outcome);
   void count_answer(Tally& tally, const Attempt& attempt, int status);
+  void go_on(const Attempt& attempt, const Outcome& outcome);
   bool should_retry(const Attempt& attempt, const Outcome& outcome) const;
-  void retry(const Attempt& attempt, const Outcome& outcome);
+  void retry(const Attempt& attempt, Clock::time_point when);
   std::chrono::nanoseconds backoff(const Attempt& attempt, const Outcome& outcome);
   void end_call(const Outcome& outcome);
   void finish_if_done();
@@ -74,6 +78,7 @@ class LoadEngine final : public LoadConnection::Owner {
   std::size_t draw_class();
 
   const LoadOptions& options_;
+  LoadCallers* led_by_;
   boost::asio::io_context context_{1};
   LoadConnection::Shared shared_;
   ArrivalSchedule schedule_;

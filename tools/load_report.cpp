@@ -143,6 +143,37 @@ std::string generator_text(const LoadReport& report) {
                      ms(report.lateness.percentile(99)));
 }
 
+std::string reasons_text(const std::map<std::string, std::uint64_t>& counts) {
+  std::string result;
+  for (const auto& [reason, count] : counts) {
+    result += fmt::format("{}{} {}", result.empty() ? "" : ", ", reason, count);
+  }
+  return result.empty() ? "none" : result;
+}
+
+std::string client_text(const LoadReport& report) {
+  if (!report.client) {
+    return {};
+  }
+  const ClientHalfReport& client = *report.client;
+  return fmt::format(
+      "client half        {:.3f} attempts a call; held back: {}\n"
+      "                   not tried again: {}\n"
+      "                   breaker opened {} times, for {:.1f} s\n",
+      client.attempts_per_call(), reasons_text(client.held_back), reasons_text(client.gave_up),
+      client.breaker_opened, std::chrono::duration<double>(client.breaker_open).count());
+}
+
+Json client_json(const ClientHalfReport& client) {
+  return {{"calls", client.calls},
+          {"attempts", client.attempts},
+          {"attempts_per_call", client.attempts_per_call()},
+          {"held_back", client.held_back},
+          {"gave_up", client.gave_up},
+          {"breaker_opened", client.breaker_opened},
+          {"breaker_open_seconds", std::chrono::duration<double>(client.breaker_open).count()}};
+}
+
 // Timeouts are the callers' doing, which looks like the service's.
 std::string patience_text(const Tally& tally, const LoadOptions& options) {
   if (tally.timeouts <= tally.offered / 2) {
@@ -169,6 +200,9 @@ Json to_json(const LoadReport& report, const LoadOptions& options) {
       {"calls", report.total.calls},       {"offered", report.total.offered},
       {"sent", report.total.sent},         {"answered", by_status(report.total.answered)},
       {"timeouts", report.total.timeouts}, {"errors", errors_json(report.total)}};
+  if (report.client) {
+    json["client_half"] = client_json(*report.client);
+  }
   json["stale_retries"] = report.stale_retries;
   json["generator"] = {{"late_p99_ms", ms(report.lateness.percentile(99))},
                        {"late_max_ms", ms(report.lateness.max())},
@@ -212,7 +246,7 @@ std::string to_table(const LoadReport& report, const LoadOptions& options) {
     text += fmt::format("sent again         {} on connections that the server had just closed\n",
                         report.stale_retries);
   }
-  return text + generator_text(report) + patience_text(window, options);
+  return text + client_text(report) + generator_text(report) + patience_text(window, options);
 }
 
 }  // namespace loadline::tools

@@ -2,6 +2,9 @@
 
 #include <string>
 
+#include <fmt/format.h>
+
+#include "client_settings.h"
 #include "config_values.h"
 
 namespace loadline::tools {
@@ -32,6 +35,20 @@ std::optional<RateStep> parse_step(std::string_view text, bool first) {
   return from ? std::optional{RateStep{*from, *rate}} : std::nullopt;
 }
 
+std::string set_setting(LoadOptions& options, std::string_view setting) {
+  const auto equals = setting.find('=');
+  const auto name = setting.substr(0, equals);
+  const auto value = equals == setting.npos ? std::string_view{} : setting.substr(equals + 1);
+  if (name == "processes") {
+    const auto count = parse_count(value, 1, 10'000);
+    options.programs = count.value_or(options.programs);
+    return count ? std::string{} : "for processes a whole number from 1 to 10000";
+  }
+  const auto allowed = set_client_setting(options.client, name, value);
+  options.attempts = name == "attempts" ? options.client.retry.attempts : options.attempts;
+  return allowed.empty() ? allowed : fmt::format("for {} {}", name, allowed);
+}
+
 }  // namespace
 
 std::optional<std::vector<RateStep>> parse_rate(std::string_view text) {
@@ -57,6 +74,30 @@ std::optional<BurstForm> parse_burst(std::string_view text) {
     return std::nullopt;
   }
   return BurstForm{*size, *every};
+}
+
+std::string set_retries(LoadOptions& options, std::string_view text) {
+  constexpr std::string_view kLed = "loadline";
+  constexpr std::pair<std::string_view, Retries> kWords[] = {{"off", Retries::off},
+                                                             {"now", Retries::now},
+                                                             {"backoff", Retries::backoff},
+                                                             {kLed, Retries::loadline}};
+  for (const auto& [word, retries] : kWords) {
+    if (text == word) {
+      options.retries = retries;
+      return {};
+    }
+  }
+  if (!text.starts_with(kLed) || text.substr(kLed.size(), 1) != ":") {
+    return "off, now, backoff, loadline, or loadline:NAME=VALUE,... as in loadline:attempts=3";
+  }
+  options.retries = Retries::loadline;
+  for (const auto setting : split(text.substr(kLed.size() + 1), ',')) {
+    if (auto fault = set_setting(options, setting); !fault.empty()) {
+      return fault;
+    }
+  }
+  return {};
 }
 
 std::optional<std::vector<ClassShare>> parse_classes(std::string_view text) {

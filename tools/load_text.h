@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -23,6 +24,11 @@ struct BurstForm {
 };
 std::optional<BurstForm> parse_burst(std::string_view text);
 inline constexpr const char* kBurstForm = "N@TIME, as in 50@2s (50 at once, every 2 s)";
+
+// off, now, backoff, loadline, or loadline:NAME=VALUE,... with settings of the client half, and
+// processes=N. Sets what they say; or else what is allowed, as in "one of off, now, ...".
+std::string set_retries(LoadOptions& options, std::string_view text);
+inline constexpr const char* kRetriesForm = "off|now|backoff|loadline[:NAME=VALUE,...]";
 
 // critical=8,sheddable=2
 std::optional<std::vector<ClassShare>> parse_classes(std::string_view text);

@@ -114,7 +114,8 @@ void AnswerReader::on_response_impl(int code, View, int, Code&) {
   status_ = code;
 }
 
-void AnswerReader::on_field_impl(Field name, View, View value, Code&) {
+void AnswerReader::on_field_impl(Field name, View text, View value, Code&) {
+  signs_.see(text, value, client::WallTime::seconds(std::time(nullptr)));
   if (name == Field::retry_after) {
     // Nothing is less than any number.
     retry_after_ = std::max(retry_after_, parse_retry_after(trimmed(value), std::time(nullptr)));

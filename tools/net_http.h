@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "loadline/client/told.h"
 #include "net_beast.h"
 #include "text.h"
 
@@ -50,6 +51,8 @@ class AnswerReader : public boost::beast::http::basic_parser<false> {
   std::uint64_t body_bytes() const { return body_bytes_; }
   // Seconds, when the answer has a Retry-After that can be read; the longest of several.
   std::optional<std::uint32_t> retry_after() const { return retry_after_; }
+  // What it says about trying again.
+  const client::Signs& signs() const { return signs_; }
   // 1xx: another answer follows on the same connection.
   bool is_interim() const { return status_ >= 100 && status_ < 200 && status_ != 101; }
 
@@ -72,6 +75,7 @@ class AnswerReader : public boost::beast::http::basic_parser<false> {
   int status_ = 0;
   std::uint64_t body_bytes_ = 0;
   std::optional<std::uint32_t> retry_after_;
+  client::Signs signs_;
 };
 
 }  // namespace loadline::tools

@@ -118,6 +118,24 @@ std::string rules(const Config& config) {
   return text;
 }
 
+std::string limit(const Config& config) {
+  std::string text = limit_text(config);
+  const auto add = [&text](std::string_view name, std::optional<std::uint32_t> number) {
+    if (number) {
+      text += fmt::format(" {}={}", name, *number);
+    }
+  };
+  add("limit_from", config.limit_from);
+  add("limit_least", config.limit_at_least);
+  add("limit_most", config.limit_at_most);
+  std::string signals;
+  for (const SignalSetting& signal : config.signals) {
+    signals +=
+        fmt::format("{}{}:{}", signals.empty() ? " signals=" : ",", signal.name, signal.at_most);
+  }
+  return text + signals;
+}
+
 std::string gate(const Config& config, const NginxSetup& setup) {
   return fmt::format(
       R"(    # The gate: how many requests the service works on at once, over all workers.
@@ -125,7 +143,7 @@ std::string gate(const Config& config, const NginxSetup& setup) {
     loadline_log_level warn interval=10s;  # one line when something was rejected
 
 )",
-      kGateName, zone_mebibytes(config), *config.limit, config.queue, millis(config.wait),
+      kGateName, zone_mebibytes(config), limit(config), config.queue, millis(config.wait),
       mode(config, setup), rules(config));
 }
 
@@ -140,7 +158,7 @@ std::string upstream(const Config& config, const NginxSetup& setup) {
     servers = fmt::format("        server {};\n", named);
   }
   // Each worker may come to hold the whole limit.
-  const auto idle = std::clamp<std::uint32_t>(*config.limit, 32, 4096);
+  const auto idle = std::clamp<std::uint32_t>(most_at_once(config).value_or(kMaxLimit), 32, 4096);
   return fmt::format(R"(    upstream {} {{
 {}
         # Kept for less than any service keeps an idle connection, so that none is closed by it just

@@ -184,13 +184,13 @@ unsigned long connections_for(unsigned long open_files) {
 std::optional<std::string> too_few_connections(const Config& config, unsigned long connections,
                                                unsigned long open_files) {
   // An admitted request holds two, a waiting one holds one; and those to be refused must get in.
-  const unsigned long wanted = 2ul * *config.limit + 512;
-  if (connections >= wanted) {
+  const auto limit = most_at_once(config);
+  if (!limit || connections >= 2ul * *limit + 512) {
     return std::nullopt;
   }
   return fmt::format(
       "a worker can hold {} connections, two for each request, which is little for limit {}: {}",
-      connections, *config.limit,
+      connections, *limit,
       connections == kMostConnections
           ? "give more --workers"
           : fmt::format("raise the limit of open files from {} (ulimit -Hn, LimitNOFILE=)",

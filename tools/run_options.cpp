@@ -12,9 +12,10 @@ namespace loadline::tools {
 namespace {
 
 constexpr const char* kNeedsLimit =
-    "a limit is needed: --limit N, or 'limit: N' in the file. How many requests does the service "
-    "do "
-    "well at once? A little above its connection pool's size, or a small multiple of its cores; or "
+    "a limit is needed: --limit N, or 'limit: N' in the file; or --limit auto, and it is found. "
+    "How "
+    "many requests does the service do well at once? A little above its connection pool's size, or "
+    "a small multiple of its cores; or "
     "raise the concurrency of a load test until p99 bends, and take the value just below.";
 
 constexpr const char* kNeedsUpstream =
@@ -58,7 +59,7 @@ void check_whole(const RunOptions& options, const ConfigFile& file, LoadedConfig
   for (const ConfigFault& fault : find_contradictions(loaded.config)) {
     loaded.faults.push_back(describe_contradiction(options, file, fault));
   }
-  if (!loaded.config.limit) {
+  if (!has_limit(loaded.config)) {
     loaded.faults.emplace_back(kNeedsLimit);
   }
   if (!loaded.config.upstream) {
@@ -102,7 +103,7 @@ LoadedConfig load_config(const RunOptions& options) {
 std::string describe_run(const Config& config, bool off) {
   std::string text = fmt::format("listening on http://{}, guarding {} with limit {}, queue {}",
                                  listen_text(*config.listen), config.upstream->text(),
-                                 *config.limit, config.queue);
+                                 limit_text(config), config.queue);
   if (config.queue != "off") {
     text += fmt::format(", wait {}", format_time(config.wait));
   }

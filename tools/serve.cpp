@@ -49,6 +49,9 @@ class DemoService::Impl {
   }
 
   void reset() { work_->reset(); }
+  void halve() {
+    boost::asio::post(context_, [this] { work_->halve(); });
+  }
 
  private:
   void listen(const ListenAddress& where) {
@@ -116,6 +119,10 @@ ServiceStats DemoService::stats() const {
 
 void DemoService::reset() {
   impl_->reset();
+}
+
+void DemoService::halve() {
+  impl_->halve();
 }
 
 }  // namespace loadline::tools

@@ -36,7 +36,8 @@ struct ServiceOptions {
   Distribution distribution = Distribution::fixed;
   double cv = 1;  // standard deviation / mean; lognormal only
   std::uint64_t seed = 1;
-  bool cpu = false;  // burn CPU in threads; otherwise a worker is a timer, which is precise
+  bool cpu = false;     // burn CPU in threads; otherwise a worker is a timer, which is precise
+  bool pinned = false;  // with cpu: on the last of the CPUs that may be used, and on no other
 };
 
 // Requests that need a worker; the ones answered at once are not counted. At any time
@@ -73,6 +74,9 @@ class DemoService {
   // Counters start over. What is queued or in service counts as received since, and the largest
   // numbers start from what there is now.
   void reset();
+  // From now on it does half of what it could: half of its workers go, once they are done, or a
+  // single one takes twice as long.
+  void halve();
 
  private:
   class Impl;

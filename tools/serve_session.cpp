@@ -19,7 +19,7 @@ constexpr std::string_view kText = "text/plain";
 constexpr std::string_view kJson = "application/json";
 
 // A caller that pipelines may send this much ahead; beyond it, it is not read until its turn.
-constexpr std::size_t kMaxUnread = 256 * 1024;
+constexpr std::size_t kMaxUnread = std::size_t{256} * 1024;
 
 std::string_view reason_of(int status) {
   switch (status) {

@@ -18,7 +18,7 @@ namespace loadline::tools {
 struct ServiceShared {
   WorkQueue& work;
   std::uint64_t& connections;
-  std::array<char, 64 * 1024> scratch;  // what was just read; nothing stays in it
+  std::array<char, std::size_t{64} * 1024> scratch;  // what was just read; nothing stays in it
 };
 
 class Session final : public Caller, public std::enable_shared_from_this<Session> {

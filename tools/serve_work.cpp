@@ -1,5 +1,6 @@
 #include "serve_work.h"
 
+#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -26,7 +27,8 @@ std::lognormal_distribution<double> lognormal_with(double mean, double cv) {
 // A worker is a timer: it sleeps for the service time. Precise, and hundreds of them cost nothing.
 class TimedWork final : public WorkQueue {
  public:
-  TimedWork(boost::asio::io_context& context, const ServiceOptions& options) : WorkQueue(options) {
+  TimedWork(boost::asio::io_context& context, const ServiceOptions& options)
+      : WorkQueue(options), active_(options.workers) {
     workers_.reserve(options.workers);
     for (unsigned i = 0; i < options.workers; ++i) {
       workers_.emplace_back(context);
@@ -41,6 +43,15 @@ class TimedWork final : public WorkQueue {
     Job job;
   };
 
+  void halve() override {
+    if (active_ == 1) {
+      slow_down(2);
+      return;
+    }
+    active_ -= active_ / 2;
+    std::erase_if(idle_, [this](std::size_t index) { return index >= active_; });
+  }
+
   void wake() override {
     if (idle_.empty()) {
       return;
@@ -51,6 +62,9 @@ class TimedWork final : public WorkQueue {
   }
 
   void begin(std::size_t index, Clock::time_point free_since) {
+    if (index >= active_) {
+      return;  // it has gone
+    }
     auto job = take(free_since);
     if (!job) {
       idle_.push_back(index);
@@ -74,8 +88,25 @@ class TimedWork final : public WorkQueue {
   }
 
   std::vector<Worker> workers_;
+  std::size_t active_;  // those of a lower index work
   std::vector<std::size_t> idle_;
 };
+
+// Where it may not, it does without.
+void stay_on_the_last_cpu() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+    return;
+  }
+  for (int cpu = CPU_SETSIZE - 1; cpu >= 0; --cpu) {
+    if (CPU_ISSET(cpu, &allowed)) {
+      CPU_ZERO(&allowed);
+      CPU_SET(cpu, &allowed);
+      sched_setaffinity(0, sizeof allowed, &allowed);
+      return;
+    }
+  }
+}
 
 // A worker is a thread that burns CPU; with fewer cores than workers they get in each other's way,
 // as real ones do.
@@ -84,7 +115,12 @@ class CpuWork final : public WorkQueue {
   CpuWork(boost::asio::io_context& context, const ServiceOptions& options)
       : WorkQueue(options), context_(context) {
     for (unsigned i = 0; i < options.workers; ++i) {
-      threads_.emplace_back([this] { work(); });
+      threads_.emplace_back([this, pinned = options.pinned] {
+        if (pinned) {
+          stay_on_the_last_cpu();
+        }
+        work();
+      });
     }
   }
 
@@ -158,15 +194,18 @@ ServiceTime::ServiceTime(const ServiceOptions& options)
       lognormal_(lognormal_with(mean_ns_, options.cv)) {}
 
 nanoseconds ServiceTime::draw() {
+  double ns = mean_ns_;
   switch (distribution_) {
     case Distribution::fixed:
       break;
     case Distribution::exponential:
-      return nanoseconds{std::llround(std::exponential_distribution<>{1 / mean_ns_}(random_))};
+      ns = std::exponential_distribution<>{1 / mean_ns_}(random_);
+      break;
     case Distribution::lognormal:
-      return nanoseconds{std::llround(lognormal_(random_))};
+      ns = lognormal_(random_);
+      break;
   }
-  return nanoseconds{std::llround(mean_ns_)};
+  return nanoseconds{std::llround(ns * factor_)};
 }
 
 WorkQueue::WorkQueue(const ServiceOptions& options) : service_time_(options) {}
@@ -180,6 +219,11 @@ void WorkQueue::submit(std::optional<nanoseconds> time, std::shared_ptr<Caller> 
         std::max<std::uint64_t>(stats_.max_outstanding, stats_.in_service + queue_.size());
   }
   wake();
+}
+
+void WorkQueue::slow_down(double factor) {
+  const std::lock_guard lock{mutex_};
+  service_time_.scale(factor);
 }
 
 std::optional<WorkQueue::Job> WorkQueue::take(Clock::time_point free_since) {

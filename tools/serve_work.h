@@ -20,10 +20,12 @@ class ServiceTime {
  public:
   explicit ServiceTime(const ServiceOptions& options);
   std::chrono::nanoseconds draw();
+  void scale(double factor) { factor_ *= factor; }
 
  private:
   Distribution distribution_;
   double mean_ns_;
+  double factor_ = 1;
   std::mt19937_64 random_;
   std::lognormal_distribution<double> lognormal_;
 };
@@ -50,6 +52,9 @@ class WorkQueue {
   ServiceStats stats() const;
   void reset();
 
+  // See DemoService::halve. On the io_context's thread.
+  virtual void halve() { slow_down(2); }
+
  protected:
   struct Job {
     std::chrono::nanoseconds time{};
@@ -59,6 +64,8 @@ class WorkQueue {
   };
 
   explicit WorkQueue(const ServiceOptions& options);
+
+  void slow_down(double factor);
 
   // There is a job that no idle worker has been told of.
   virtual void wake() = 0;

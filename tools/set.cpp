@@ -18,7 +18,8 @@ namespace {
 constexpr std::chrono::seconds kAnswerTime(5);
 
 constexpr const char* kFooter =
-    "Changes: limit=N, on, observe (decide and count, refuse nothing), off, draining=on|off. "
+    "Changes: limit=N, limit=auto (where the configuration has a law), on, observe (decide and "
+    "count, refuse nothing), off, draining=on|off. "
     "Without "
     "any,\nthe current state is printed. A change holds until the next reload, which applies the "
     "configuration again.\n\nExample: loadline set limit=48";
@@ -54,6 +55,9 @@ int ask(const SetOptions& options, const std::string& method, const std::string&
     return kFailed;
   }
   fmt::print("loadline: run '{}': {}\n", options.name, describe_state(answer.body));
+  if (options.changes.empty()) {
+    fmt::print("{}", describe_limit_steps(answer.body));
+  }
   return kOk;
 }
 

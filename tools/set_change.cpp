@@ -10,13 +10,16 @@
 
 #include "config.h"
 #include "config_values.h"
+#include "limit_status.h"
+#include "limit_words.h"
 #include "text.h"
 
 namespace loadline::tools {
 namespace {
 
 constexpr const char* kAllowed =
-    "allowed is limit=N with N from 1 to 1000000, on, observe, off, draining=on or draining=off";
+    "allowed is limit=N with N from 1 to 1000000, limit=auto, on, observe, off, draining=on or "
+    "draining=off";
 
 // "limit=20", "mode=on": as the module wants it; empty when the word is not known.
 std::string parameter(std::string_view change) {
@@ -27,8 +30,10 @@ std::string parameter(std::string_view change) {
     return std::string(change);
   }
   constexpr std::string_view kLimit = "limit=";
-  if (change.starts_with(kLimit) && parse_count(change.substr(kLimit.size()), 1, 1'000'000)) {
-    return std::string(change);
+  if (change.starts_with(kLimit)) {
+    const std::string_view limit = change.substr(kLimit.size());
+    const bool law = law_of(limit).value_or(Law::fixed) != Law::fixed;
+    return law || parse_count(limit, 1, kMaxLimit) ? std::string(change) : "";
   }
   return "";
 }
@@ -71,11 +76,20 @@ std::string describe_counts(const nlohmann::json& gate, bool observes) {
              : text;
 }
 
+// " (auto, still searching)"; nothing for a limit that somebody chose.
+std::string describe_law(const nlohmann::json& gate) {
+  const auto law = gate.value("law", std::string(name(Law::fixed)));
+  if (law == name(Law::fixed)) {
+    return "";
+  }
+  return fmt::format(" ({}{})", law, gate.value("searching", false) ? ", still searching" : "");
+}
+
 std::string describe_gate(const nlohmann::json& gate) {
   const auto mode = gate.at("mode").get<std::string>();
   const std::string text =
-      fmt::format("mode {}, limit {}, {} in flight, {} waiting, {}", mode,
-                  gate.at("limit").get<int>(), gate.at("in_flight").get<int>(),
+      fmt::format("mode {}, limit {}{}, {} in flight, {} waiting, {}", mode,
+                  gate.at("limit").get<int>(), describe_law(gate), gate.at("in_flight").get<int>(),
                   gate.at("waiting").get<int>(), describe_counts(gate, mode == "observe"));
   return gate.at("draining").get<bool>() ? text + ", draining: new requests are refused" : text;
 }
@@ -109,6 +123,21 @@ std::string describe_state(std::string_view json) {
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(fmt::format("the answer cannot be read: {}", error.what()));
   }
+}
+
+std::string describe_limit_steps(std::string_view json) {
+  std::string text;
+  try {
+    const auto state = nlohmann::json::parse(json);
+    for (const LimitLine& line :
+         explain(limit_events_of(state.at("gates").at(0)), Probes::folded)) {
+      text +=
+          fmt::format("  {:.1f} s ago: {}\n", static_cast<double>(-line.at.ns) * 1e-9, line.text);
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(fmt::format("the answer cannot be read: {}", error.what()));
+  }
+  return text;
 }
 
 std::string why_nobody_answers(std::string_view name, std::string_view folder, const RunSeen& seen,

@@ -23,6 +23,10 @@ SetRequest set_request(const std::vector<std::string>& changes);
 // such JSON.
 std::string describe_state(std::string_view json);
 
+// The last steps of the law that finds its limit, a line each: "  0.8 s ago: The limit ...". Empty
+// where there is none.
+std::string describe_limit_steps(std::string_view json);
+
 // Why no one is at the control socket of the run so named, as its folder shows it; `fault` is what
 // connecting came to.
 std::string why_nobody_answers(std::string_view name, std::string_view folder, const RunSeen& seen,

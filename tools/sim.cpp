@@ -15,6 +15,7 @@
 #include "sim_file.h"
 #include "sim_replay_command.h"
 #include "sim_show.h"
+#include "sim_suite_command.h"
 #include "text_options.h"
 
 namespace loadline::tools {
@@ -28,9 +29,13 @@ constexpr const char* kFooter =
     "  loadline sim --replay access.log.1.gz --limit 40 --limit 80 --workers 60 --patience 1s "
     "--faster 2\n";
 
+// What CLI11 takes a flag without a value for.
+constexpr std::string_view kFlagGiven = "true";
+
 struct SimCommand {
   std::vector<std::string> files;
   ReplayCommand replay;
+  SuiteCommand suite;
   SimShow show;
 };
 
@@ -62,6 +67,9 @@ std::vector<SimStudy> read_files(const std::vector<std::string>& files) {
 
 // What cannot be read was not rightly asked for.
 int run(const SimCommand& command) {
+  if (!command.suite.suite.empty()) {
+    return run_suite_command(command.suite, command.show);
+  }
   std::vector<SimStudy> studies;
   try {
     studies = command.files.empty() ? read_replay(command.replay) : read_files(command.files);
@@ -96,8 +104,12 @@ void check_targets(const SimCommand& command) {
 void check_together(const SimCommand& command) {
   const std::string& plot = command.show.plot;
   const bool replays = !command.replay.trace.empty();
-  if (command.files.empty() && !replays) {
+  const bool suite = !command.suite.suite.empty();
+  if (command.files.empty() && !replays && !suite) {
     throw CLI::ValidationError("say what to run: FILE, a scenario, or --replay FILE, a trace");
+  }
+  if (suite && (!command.files.empty() || replays)) {
+    throw CLI::ValidationError("--suite runs what is in its folder, and no other file");
   }
   if (!command.files.empty() && replays) {
     throw CLI::ValidationError(fmt::format(
@@ -130,6 +142,12 @@ void add_show(CLI::App& command, SimShow& show) {
   command.add_flag_callback(
       "--no-oracle", [&show] { show.oracle = false; },
       "Do not look for the best fixed limit, which takes a run for each");
+  command
+      .add_flag("--explain", show.explain,
+                "Say what the laws that find limits did and why; --explain=all: each step")
+      ->check([](const std::string& value) {
+        return value == kFlagGiven || value == "all" ? "" : "allowed is --explain or --explain=all";
+      });
   command.add_flag("--json", show.json, "Print one JSON array instead of the tables");
   command.add_option("--json-file", show.json_file, "Write the JSON to this file as well")
       ->type_name("FILE");
@@ -151,6 +169,7 @@ void add_sim(CLI::App& app, Action& chosen) {
   const auto options = std::make_shared<SimCommand>();
   command->add_option("FILE", options->files, "Scenario files (YAML)")->type_name("");
   add_show(*command, options->show);
+  add_suite(*command, options->suite);
   add_replay(*command, options->replay);
   command->footer(kFooter);
   command->callback([options, &chosen] {

@@ -80,8 +80,10 @@ SimAxis linear_axis(double most, std::size_t ticks, Format format) {
 std::vector<SimTick> log_ticks(double low, double high, Format format) {
   const bool few = high / low < 150;
   std::vector<SimTick> ticks;
-  for (double decade = std::pow(10, std::floor(std::log10(low) + 1e-9));
-       decade <= high * (1 + 1e-9); decade *= 10) {
+  const auto first = static_cast<int>(std::floor(std::log10(low) + 1e-9));
+  const auto last = static_cast<int>(std::floor(std::log10(high) + 1e-9));
+  for (int exponent = first; exponent <= last; ++exponent) {
+    const double decade = std::pow(10, exponent);
     for (const double digit : {1.0, 2.0, 5.0}) {
       const double value = digit * decade;
       if (value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9) && (few || digit == 1)) {

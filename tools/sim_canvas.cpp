@@ -68,11 +68,11 @@ std::string path_of(const std::vector<SimPoint>& points) {
     const std::string x = number(point.x);
     const std::string y = number(point.y);
     if (path.empty()) {
-      path = "M" + x + " " + y;
+      path = fmt::format("M{} {}", x, y);
     } else if (x == last_x) {
-      path += y == last_y ? "" : "V" + y;
+      path += y == last_y ? "" : fmt::format("V{}", y);
     } else {
-      path += y == last_y ? "H" + x : "L" + x + " " + y;
+      path += y == last_y ? fmt::format("H{}", x) : fmt::format("L{} {}", x, y);
     }
     last_x = x;
     last_y = y;

@@ -43,7 +43,7 @@ bool within(const SimBound& bound, double value, double target) {
 // "98.4 ms", or with several seeds "98.4 ms (97.1 ms to 98.4 ms)": the worst first.
 std::string spread(const SimFigure& figure, const SimBound& bound, std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  const std::string least = format_figure(figure, values.front());
+  std::string least = format_figure(figure, values.front());
   const std::string most = format_figure(figure, values.back());
   if (values.size() == 1 || least == most) {
     return least;
@@ -105,6 +105,30 @@ bool guarantees_any(const sim::Scenario& scenario) {
 
 double figure_of(const SimExpectation& expectation, const sim::Summary& summary) {
   return find_sim_figure(expectation.figure)->of(summary);
+}
+
+double worst_of(const SimExpectation& expectation, const std::vector<sim::Summary>& pieces) {
+  const SimBound& bound = expectation.bound;
+  const auto badness = [&bound](double value) {
+    switch (bound.kind) {
+      case SimBound::Kind::at_least:
+        return -value;
+      case SimBound::Kind::at_most:
+        return value;
+      case SimBound::Kind::is:
+      case SimBound::Kind::errors:
+        break;
+    }
+    return std::abs(value - bound.value);
+  };
+  double worst = sim::Summary::kNothing;
+  for (const sim::Summary& piece : pieces) {
+    const double value = figure_of(expectation, piece);
+    if (std::isnan(worst) || badness(value) > badness(worst)) {
+      worst = value;
+    }
+  }
+  return worst;
 }
 
 SimVerdict judge(const SimExpectation& expectation, const std::vector<double>& seen,

@@ -13,6 +13,10 @@ namespace loadline::tools {
 // The figure that an expectation speaks of.
 double figure_of(const SimExpectation& expectation, const sim::Summary& summary);
 
+// Of several pieces of the time, that of the one which is the worst for the expectation. Those with
+// nothing to measure do not count, unless none had anything.
+double worst_of(const SimExpectation& expectation, const std::vector<sim::Summary>& pieces);
+
 // `seen`: the figure by seed. `another`: what SimBound::of came to, by seed; empty if it was not
 // looked for. It holds if it does for every seed, but for SimBound::Kind::errors, which is of
 // their mean.

@@ -51,8 +51,9 @@ void add_limits(const YamlValue& value, std::vector<std::uint32_t>& limits) {
 
 class SimReader {
  public:
-  SimReader(const std::string& text, const std::string& folder) : text_(text) {
+  SimReader(const std::string& text, const std::string& folder, SimLength length) : text_(text) {
     spec_.folder = folder;
+    form_ = length;
   }
 
   SimFile read() {
@@ -102,10 +103,34 @@ class SimReader {
     if (const YamlValue* const duration = map.need("duration", "duration: 60s")) {
       spec_.duration = time_of(*duration, Duration::millis(1)).value_or(Duration{});
     }
+    file_.longest = spec_.duration;
+    if (const YamlValue* const lengths = map.find("lengths")) {
+      read_lengths(*lengths);
+    }
     take(map, "drain", spec_.drains, switch_of);
     std::uint32_t seeds = 1;
     take(map, "seeds", seeds, count_of, 1U, kMostSeeds);
     file_.seeds = seeds;
+    file_.length = spec_.duration;
+  }
+
+  void read_lengths(const YamlValue& value) {
+    YamlMap lengths(value, "a map of short and full");
+    Duration shortened = spec_.duration;
+    Duration full = spec_.duration;
+    take(lengths, "short", shortened, time_of, Duration::millis(1), kLongestSimTime);
+    take(lengths, "full", full, time_of, Duration::millis(1), kLongestSimTime);
+    lengths.refuse_others();
+    if (spec_.duration > Duration{} && shortened > spec_.duration) {
+      lengths.fault("short", "is longer than duration");
+    }
+    if (spec_.duration > Duration{} && full < spec_.duration) {
+      lengths.fault("full", "is shorter than duration");
+    }
+    file_.longest = full;
+    if (form_ != SimLength::usual) {
+      spec_.duration = form_ == SimLength::full ? full : shortened;
+    }
   }
 
   void read_about(const YamlValue& about) {
@@ -117,13 +142,13 @@ class SimReader {
   }
 
   void read_parts(YamlMap& map) {
-    const YamlValue* const service = map.find("service");
     const YamlValue* const services = map.find("services");
-    if (service != nullptr && services != nullptr) {
+    if (services != nullptr && map.find("service") != nullptr) {
       map.fault("services", "does not go with 'service': one is 'service', several are 'services'");
     } else if (services != nullptr) {
       read_services(*services, spec_);
-    } else if (map.need("service", "service: {workers: 8, work: 10ms}") != nullptr) {
+    } else if (const YamlValue* const service =
+                   map.need("service", "service: {workers: 8, work: 10ms}")) {
       read_service(*service, spec_);
     }
     if (const YamlValue* const callers =
@@ -140,7 +165,8 @@ class SimReader {
   // Where the run goes on until all have ended, nobody knows beforehand when that is.
   void read_measure(YamlMap& map) {
     const Instant end = Instant{} + spec_.duration;
-    file_.measured = {Instant{}, spec_.drains ? Instant::never() : end};
+    file_.end = spec_.drains ? Instant::never() : end;
+    file_.measured = {Instant{}, file_.end};
     const YamlValue* const value = map.find("measure");
     if (value == nullptr) {
       return;
@@ -149,6 +175,9 @@ class SimReader {
     take(measure, "from", file_.measured.from, moment_of);
     take(measure, "to", file_.measured.to, moment_of);
     measure.refuse_others();
+    if (file_.length < file_.longest) {
+      file_.measured.to = std::min(file_.measured.to, file_.end);
+    }
     if (file_.measured.from >= file_.measured.to && spec_.duration > Duration{}) {
       value->fault("nothing is left to measure: from is not before to");
     }
@@ -213,19 +242,20 @@ class SimReader {
   }
 
   const std::string& text_;
+  SimLength form_ = SimLength::usual;
   SimFile file_;
   SimFileSpec spec_;
 };
 
 }  // namespace
 
-SimFile read_sim_text(const std::string& text, const std::string& folder) {
-  return SimReader(text, folder).read();
+SimFile read_sim_text(const std::string& text, const std::string& folder, SimLength length) {
+  return SimReader(text, folder, length).read();
 }
 
-SimFile read_sim_file(const std::string& path) {
+SimFile read_sim_file(const std::string& path, SimLength length) {
   const std::string text = read_regular_file(path);
-  return read_sim_text(text, std::filesystem::path(path).parent_path().string());
+  return read_sim_text(text, std::filesystem::path(path).parent_path().string(), length);
 }
 
 }  // namespace loadline::tools

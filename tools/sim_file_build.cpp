@@ -265,6 +265,9 @@ class Builder {
   }
 
   static void check_patience(const CallersSpec& spec) {
+    if (spec.client) {
+      check_patience_of_client_half(*spec.client, spec.population.patience);
+    }
     if (spec.population.patience != Duration::max()) {
       return;
     }

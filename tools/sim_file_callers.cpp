@@ -32,10 +32,18 @@ void read_after(const YamlValue& value, CallersSpec& callers) {
 void read_retries(const YamlValue& value, CallersSpec& callers) {
   callers.population.retry = {};
   callers.after_timeout.reset();
+  callers.client.reset();
   if (value.is_off()) {
     return;
   }
-  YamlMap map(value, "off or a map of attempts, pause, growth, jitter, obeys, after, elsewhere");
+  if (const auto client = read_client_half(value, true)) {
+    callers.population.retry.client = client;
+    callers.client = value;
+    return;
+  }
+  YamlMap map(value,
+              "off, loadline or a map of attempts, pause, growth, jitter, obeys, after, elsewhere, "
+              "or of loadline");
   sim::Retry& retry = callers.population.retry;
   map.need("attempts", "attempts: 3");
   take(map, "attempts", retry.attempts, count_of, 1U, kMostAttempts);
@@ -137,6 +145,7 @@ void read_callers(const YamlValue& value, SimFileSpec& file) {
       callers.bring_work = read.bring_work;
     }
     read_work(map, callers.work);
+    take(map, "worker", callers.population.needs_worker, switch_of);
     if (const YamlValue* const service = map.find("calls")) {
       callers.service = *service;
     }

@@ -15,6 +15,8 @@ using Unit = SimFigure::Unit;
 constexpr double kMostCount = 1e12;
 constexpr double kMostOfAnother = 1000;
 constexpr std::uint32_t kMostAttempts = 100;
+constexpr Duration kShortestPiece = Duration::millis(1);
+constexpr std::int64_t kMostPieces = 100'000;
 
 // A value as the figure's unit is written.
 std::optional<double> figure_value_of(const YamlValue& value, const SimFigure& figure) {
@@ -32,14 +34,54 @@ std::optional<double> figure_value_of(const YamlValue& value, const SimFigure& f
   return time ? std::optional(static_cast<double>(time->ns) * 1e-9) : std::nullopt;
 }
 
-std::string name_of(const std::string& another) {
-  return another == kOracle ? "the oracle's" : another + "'s";
+// From the beginning of the run until some time before its end: "end-5m".
+constexpr std::string_view kFromTheEnd = "end-";
+
+std::optional<Instant> moment_of_run(const YamlValue& value, Instant end) {
+  if (!value.text().starts_with(kFromTheEnd)) {
+    return moment_of(value);
+  }
+  const auto time = parse_time(std::string_view(value.text()).substr(kFromTheEnd.size()));
+  if (!time || end == Instant::never()) {
+    value.refuse("a time since the beginning, as in 5s, or before the end, as in end-5m");
+    return std::nullopt;
+  }
+  return end - Duration{time->count()};
+}
+
+// A part of the run, which is all that is measured where nothing else is said.
+struct SpanRead {
+  sim::Span span;
+  std::string text;       // " from 5s to 65s"
+  bool cut_away = false;  // by a run that was shortened
+};
+
+SpanRead read_span(YamlMap& map, const SimFile& file) {
+  SpanRead read{file.measured, ""};
+  const auto take_end = [&](std::string_view key, Instant& end) {
+    if (const YamlValue* const value = map.find(key)) {
+      end = moment_of_run(*value, file.end).value_or(end);
+      read.text += fmt::format(" {} {}", key, value->text());
+    }
+  };
+  take_end("from", read.span.from);
+  take_end("to", read.span.to);
+  if (file.length < file.longest) {
+    read.span.to = std::min(read.span.to, file.end);
+    read.cut_away = file.end <= read.span.from || read.span.from < Instant{};
+  }
+  if (!read.cut_away && read.span.from >= read.span.to) {
+    map.fault(map.find("to") != nullptr ? "to" : "from",
+              "nothing is left to look at: from is not before to");
+  }
+  return read;
 }
 
 // The bounds of one figure: a value alone, or a map of at_least, at_most, is.
 class BoundsReader {
  public:
-  BoundsReader(const SimFigure& figure, const SimFile& file) : figure_(figure), file_(file) {}
+  BoundsReader(const SimFigure& figure, const SimFile& file, bool in_pieces)
+      : figure_(figure), file_(file), in_pieces_(in_pieces) {}
 
   struct Bound {
     SimBound bound;
@@ -49,7 +91,7 @@ class BoundsReader {
   std::vector<Bound> read(const YamlValue& value) {
     if (!value.is_map()) {
       if (const auto exact = figure_value_of(value, figure_)) {
-        add({Kind::is, *exact, 0, {}}, value.text());
+        add({Kind::is, *exact, 0, {}, {}}, value.text());
       }
       return std::move(bounds_);
     }
@@ -58,8 +100,7 @@ class BoundsReader {
     const YamlValue* const most = map.find("at_most");
     const YamlValue* const is = map.find("is");
     read_another(map);
-    if (is != nullptr ? least != nullptr || most != nullptr || !of_.empty()
-                      : least == nullptr && most == nullptr) {
+    if (is != nullptr ? least != nullptr || most != nullptr : least == nullptr && most == nullptr) {
       value.fault("allowed is at_least and at_most, either or both, or is");
     } else if (is != nullptr) {
       read_is(map, *is);
@@ -73,69 +114,110 @@ class BoundsReader {
       }
     }
     map.refuse_others();
-    return std::move(bounds_);
+    return cut_away_ ? std::vector<Bound>() : std::move(bounds_);
   }
 
  private:
+  // A name, or a map of policy, from and to.
   void read_another(YamlMap& map) {
     const YamlValue* const of = map.find("of");
     if (of == nullptr) {
       return;
     }
+    if (of->is_map()) {
+      YamlMap another(*of, "");
+      const SpanRead read = read_span(another, file_);
+      of_span_ = read.span;
+      cut_away_ = read.cut_away;
+      if (const YamlValue* const policy = another.find("policy")) {
+        read_name(*policy);
+      }
+      another.refuse_others();
+      of_text_ = (of_.empty() ? "that" : name_of(of_)) + read.text;
+      return;
+    }
+    read_name(*of);
+    of_text_ = name_of(of_);
+    if (in_pieces_) {
+      of->fault("with each, allowed is a map of from, to and policy: what is a piece a share of?");
+    }
+  }
+
+  void read_name(const YamlValue& of) {
     std::vector<std::string> names{std::string(kOracle)};
     for (const SimPolicy& policy : file_.policies) {
       names.push_back(policy.name);
     }
-    if (index_of(*of, names)) {
-      of_ = of->text();
+    if (index_of(of, names)) {
+      of_ = of.text();
     }
     if (of_ == kOracle && !file_.oracle) {
-      of->fault("there is no oracle; write 'oracle: {limits: 1-64}'");
+      of.fault("there is no oracle; write 'oracle: {limits: 1-64}'");
     }
+  }
+
+  static std::string name_of(const std::string& another) {
+    return another == kOracle ? "the oracle's" : another + "'s";
+  }
+
+  [[nodiscard]] bool compares() const { return !of_.empty() || of_span_; }
+
+  // A value of the figure, or a share of another's.
+  [[nodiscard]] std::optional<double> value_of(const YamlValue& value) const {
+    return compares() ? share_of(value, 0.0, kMostOfAnother) : figure_value_of(value, figure_);
   }
 
   void read_end(const YamlValue* value, Kind kind, std::string_view words) {
     if (value == nullptr) {
       return;
     }
-    const auto read =
-        of_.empty() ? figure_value_of(*value, figure_) : share_of(*value, 0.0, kMostOfAnother);
-    if (read) {
-      add({kind, *read, 0, of_},
-          fmt::format("{} {}{}", words, value->text(), of_.empty() ? "" : " of " + name_of(of_)));
+    if (const auto read = value_of(*value)) {
+      add({kind, *read, 0, of_, of_span_},
+          fmt::format("{} {}{}", words, value->text(), compares() ? " of " + of_text_ : ""));
     }
   }
 
   void read_is(YamlMap& map, const YamlValue& is) {
-    const auto value = figure_value_of(is, figure_);
+    const auto value = value_of(is);
     const YamlValue* const within = map.find("within");
     const YamlValue* const errors = map.find("errors");
     if (within != nullptr && errors != nullptr) {
       map.fault("errors", "does not go with within");
     } else if (errors != nullptr) {
       const auto count = number_of(*errors, 0.1, 100.0);
+      if (compares()) {
+        map.fault("errors", "does not go with of");
+      }
       if (file_.seeds < 2) {
         errors->fault("needs at least 2 seeds: a standard error is taken over them");
       }
       if (value && count) {
-        add({Kind::errors, *value, *count, {}},
+        add({Kind::errors, *value, *count, {}, {}},
             fmt::format("{} within {} standard errors", is.text(), errors->text()));
       }
     } else if (within != nullptr) {
       const auto share = share_of(*within, 0.0, 1.0);
       if (value && share) {
-        add({Kind::is, *value, *share, {}}, fmt::format("{} within {}", is.text(), within->text()));
+        add({Kind::is, *value, *share, of_, of_span_},
+            fmt::format("{} within {}{}", is.text(), within->text(),
+                        compares() ? " of " + of_text_ : ""));
       }
     } else if (value) {
-      add({Kind::is, *value, 0, {}}, is.text());
+      add({Kind::is, *value, 0, of_, of_span_}, is.text() + (compares() ? " of " + of_text_ : ""));
     }
   }
 
-  void add(SimBound bound, std::string text) { bounds_.push_back({bound, std::move(text)}); }
+  void add(SimBound bound, std::string text) {
+    bounds_.push_back({std::move(bound), std::move(text)});
+  }
 
   const SimFigure& figure_;
   const SimFile& file_;
-  std::string of_;
+  bool in_pieces_;
+  std::string of_;  // empty: the policy itself
+  std::optional<sim::Span> of_span_;
+  std::string of_text_;
+  bool cut_away_ = false;
   std::vector<Bound> bounds_;
 };
 
@@ -161,11 +243,22 @@ class ExpectationReader {
  private:
   void read_figure(const SimFigure& figure, const YamlValue& value) {
     any_ = true;
-    for (const auto& [bound, text] : BoundsReader(figure, file_).read(value)) {
-      for (const std::string& policy : policies_) {
-        file_.expectations.push_back({map_.place_of_key(figure.name), policy,
-                                      std::string(figure.name), selection_, bound,
-                                      fmt::format("{}{} {}", figure.name, of_whom_, text)});
+    const auto bounds = BoundsReader(figure, file_, each_ > Duration{}).read(value);
+    for (const auto& [bound, text] : bounds) {
+      for (const std::string& policy : cut_away_ ? std::vector<std::string>() : policies_) {
+        SimExpectation expectation{map_.place_of_key(figure.name),
+                                   policy,
+                                   std::string(figure.name),
+                                   selection_,
+                                   each_,
+                                   every_,
+                                   bound,
+                                   fmt::format("{}{}", figure.name, of_whom_),
+                                   fmt::format("{}{} {}", figure.name, of_whom_, text)};
+        if (bound.of_span && bound.of.empty()) {
+          expectation.bound.of = policy;
+        }
+        file_.expectations.push_back(std::move(expectation));
       }
     }
   }
@@ -209,21 +302,36 @@ class ExpectationReader {
         add_whom({service->text()});
       }
     }
-    selection_.span = file_.measured;
-    const YamlValue* const from = map_.find("from");
-    const YamlValue* const to = map_.find("to");
-    if (from != nullptr) {
-      selection_.span.from = moment_of(*from).value_or(selection_.span.from);
-      of_whom_ += " from " + from->text();
+    const SpanRead read = read_span(map_, file_);
+    selection_.span = read.span;
+    cut_away_ = read.cut_away;
+    of_whom_ += read.text;
+    read_pieces();
+  }
+
+  void read_pieces() {
+    const YamlValue* const each = map_.find("each");
+    const YamlValue* const every = map_.find("every");
+    take(map_, "each", each_, time_of, kShortestPiece, kLongestSimTime);
+    every_ = each_;
+    take(map_, "every", every_, time_of, kShortestPiece, kLongestSimTime);
+    if (each == nullptr) {
+      if (every != nullptr) {
+        map_.fault("every", "goes only with each");
+      }
+      return;
     }
-    if (to != nullptr) {
-      selection_.span.to = moment_of(*to).value_or(selection_.span.to);
-      of_whom_ += " to " + to->text();
+    const sim::Span span = selection_.span;
+    if (every_ < each_) {
+      map_.fault("every", "is less than each: pieces do not overlap");
+    } else if (span.to == Instant::never()) {
+      map_.fault("each", "needs 'to': the run drains, and ends who knows when");
+    } else if (!cut_away_ && span.from < span.to && span.to - span.from < each_) {
+      map_.fault("each", "is longer than the time that is looked at");
+    } else if ((span.to - span.from).ns / every_.ns > kMostPieces) {
+      map_.fault("each", fmt::format("more than {} pieces", kMostPieces));
     }
-    if (selection_.span.from >= selection_.span.to) {
-      map_.fault(to != nullptr ? "to" : "from",
-                 "nothing is left to look at: from is not before to");
-    }
+    of_whom_ += " in each " + each->text() + (every != nullptr ? " of " + every->text() : "");
   }
 
   void read_attempts() {
@@ -270,6 +378,9 @@ class ExpectationReader {
   std::vector<std::string> policies_;
   sim::Selection selection_;
   std::string of_whom_;
+  Duration each_{};
+  Duration every_{};
+  bool cut_away_ = false;
   bool any_ = false;
 };
 

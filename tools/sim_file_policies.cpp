@@ -9,10 +9,11 @@
 namespace loadline::tools {
 namespace {
 
-// The keys of the sidecar's file that the gate is set by.
+// The keys of the sidecar's file that the gate is set by, beside `limit` alone.
 constexpr std::string_view kGateKeys[] = {
-    "limit",      "queue", "wait",           "order",      "classes",     "default_class",
-    "guarantees", "heavy", "tenants.number", "quota.rate", "quota.burst", "quota.keys"};
+    "limit.law", "limit.from",     "limit.at_least", "limit.at_most", "queue",
+    "wait",      "order",          "classes",        "default_class", "guarantees",
+    "heavy",     "tenants.number", "quota.rate",     "quota.burst",   "quota.keys"};
 
 constexpr std::uint32_t kMostTenantsOfAGroup = 1000;
 constexpr std::uint32_t kUsualQueueRoom = 1024;
@@ -23,10 +24,16 @@ class GateReader {
   explicit GateReader(YamlMap& map) : map_(map), gate_(map) { gate_.config = default_config(); }
 
   std::optional<GateSpec> read(bool required) {
+    if (const YamlValue* const limit = map_.find("limit"); limit != nullptr && !limit->is_map()) {
+      give("limit", limit);
+    }
     for (const std::string_view key : kGateKeys) {
       read_key(key);
     }
     for (auto& [name, section] : sections_) {
+      if (name == "limit") {
+        section.need("law", "law: auto");
+      }
       section.refuse_others();
     }
     give("reject.retry_after", map_.find("retry_after"));
@@ -56,7 +63,7 @@ class GateReader {
     }
     const std::string_view section = key.substr(0, dot);
     const YamlValue* const whole = map_.find(section);
-    if (whole == nullptr) {
+    if (whole == nullptr || (section == "limit" && !whole->is_map())) {
       return;
     }
     note(section);
@@ -118,6 +125,10 @@ class GateReader {
   void read_limits() {
     if (const YamlValue* const value = map_.find("limits")) {
       note("limits");
+      if (gate_.config.law != Law::fixed) {
+        map_.fault("limits",
+                   fmt::format("does not go with a limit that {} finds", name(gate_.config.law)));
+      }
       gate_.model.limits = changes_of<std::uint32_t>(*value, "limit", count_of, 1U, kMaxLimit);
     }
   }

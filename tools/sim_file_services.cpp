@@ -134,18 +134,39 @@ void read_paces(const YamlValue& value, ServiceSpec& service) {
   }
 }
 
+// Of a link: the client half, in place of its attempts and its pause.
+void read_retries(YamlMap& map, sim::Link& link) {
+  const YamlValue* const retries = map.find("retries");
+  if (retries == nullptr) {
+    return;
+  }
+  link.client = read_client_half(*retries, false);
+  if (!link.client) {
+    retries->refuse("loadline, or a map of loadline");
+    return;
+  }
+  for (const std::string_view key : {"attempts", "pause"}) {
+    if (map.find(key) != nullptr) {
+      map.fault(key, "does not go with 'retries: loadline', which says it");
+    }
+  }
+  link.attempts = link.client->policy.retry.attempts;
+  check_patience_of_client_half(*retries, link.patience);
+}
+
 void read_links(const YamlValue& value, ServiceSpec& service) {
   service.links.clear();
   if (value.is_off()) {
     return;
   }
   for (const YamlValue& item : value.items()) {
-    YamlMap map(item, "a map of to, attempts, pause and patience");
+    YamlMap map(item, "a map of to, attempts, pause, patience and retries");
     const YamlValue* const to = map.need("to", "to: store");
     sim::Link link;
     take(map, "attempts", link.attempts, count_of, 1U, 100U);
     take(map, "pause", link.pause, time_of, Duration{}, kLongestSimTime);
     take(map, "patience", link.patience, time_of, kShortest, kLongestSimTime);
+    read_retries(map, link);
     map.refuse_others();
     if (to != nullptr) {
       service.links.push_back({link, *to});
@@ -225,9 +246,8 @@ void read_service_keys(YamlMap& map, ServiceSpec& service) {
   read_work(map, service.work);
   take(map, "instances", service.model.instances, count_of, 1U, kMostInstances);
   if (const YamlValue* const balance = map.find("balance")) {
-    service.model.balance = word_of(*balance, {"in_turn", "least_loaded"}) == 1U
-                                ? sim::ServiceModel::Balance::least_loaded
-                                : sim::ServiceModel::Balance::in_turn;
+    const auto word = word_of(*balance, {"in_turn", "least_loaded", "random"});
+    service.model.balance = static_cast<sim::ServiceModel::Balance>(word.value_or(0));
   }
   take(map, "keeps_worker", service.model.keeps_worker, switch_of);
 }

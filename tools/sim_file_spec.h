@@ -32,6 +32,7 @@ struct CallersSpec {
   // What makes sense only for callers whose patience ends.
   LaterName leaves;
   LaterName after_timeout;
+  LaterName client;  // retries, where they are the client half's
 };
 
 struct ServiceSpec {
@@ -95,6 +96,11 @@ struct ReadArrivals {
   bool bring_work = false;
 };
 ReadArrivals read_arrivals(const YamlValue& value, const SimFileSpec& file);
+
+// The client half, where `retries` say so. Of services those of a population alone are nonsense.
+std::optional<sim::ClientHalf> read_client_half(const YamlValue& retries, bool of_population);
+// A fault, at `retries`, where the client half cannot have it for the bound of an attempt.
+void check_patience_of_client_half(const YamlValue& retries, Duration patience);
 
 // Every kind of callers; later, what a policy's do differently.
 void read_callers(const YamlValue& value, SimFileSpec& file);

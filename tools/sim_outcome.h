@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "loadline/limit/sample.h"
 #include "sim/summary.h"
 #include "sim/timeline.h"
 
@@ -30,11 +31,24 @@ struct SimOracleFound {
   std::vector<sim::Summary> by_seed;
 };
 
+// What the law of one gate did.
+struct SimLimitSteps {
+  std::string gate;  // its service and instance; empty: there is one gate
+  std::vector<LimitEvent> events;
+};
+
 struct SimPolicyOutcome {
   std::string policy;
   std::vector<SimPart> parts;  // all; then callers, classes and services, where there are several
   sim::Timeline timeline;      // of the first seed
+  std::vector<SimLimitSteps> limit_steps;  // the same; of gates with a law
   std::vector<SimVerdict> verdicts;
+};
+
+// What an expectation is of, by seed: a figure, or a share of another's where it compares.
+struct SimReached {
+  std::vector<double> by_policy;
+  std::vector<double> by_oracle;  // had it been in the policy's place; empty: not looked for
 };
 
 struct SimOutcome {
@@ -43,7 +57,8 @@ struct SimOutcome {
   std::uint64_t first_seed = 1;
   std::vector<SimPolicyOutcome> policies;
   std::optional<SimOracleFound> oracle;
-  double virtual_seconds = 0;  // of all runs
+  std::vector<SimReached> reached;  // by expectation of the file
+  double virtual_seconds = 0;       // of all runs
   double wall_seconds = 0;
 };
 

@@ -23,12 +23,13 @@ using Nanoseconds = std::chrono::nanoseconds;
 
 // An option of a word that `read` takes or refuses.
 CLI::Option* add_word(CLI::App& app, const std::string& name, const std::string& type,
-                      const std::string& help, std::function<void(const std::string&)> read) {
-  return app.add_option_function<std::string>(name, std::move(read), help)->type_name(type);
+                      const std::string& help,
+                      const std::function<void(const std::string&)>& read) {
+  return app.add_option_function<std::string>(name, read, help)->type_name(type);
 }
 
 CLI::Option* add_span(CLI::App& app, const std::string& name, const std::string& help,
-                      Duration least, std::function<void(Duration)> take,
+                      Duration least, const std::function<void(Duration)>& take,
                       Duration most = kLongestSimTime) {
   return add_word(app, name, "TIME", help, [name, least, most, take](const std::string& text) {
     const auto time = parse_time(text);

@@ -33,6 +33,7 @@ constexpr auto kColumnsOfATable = std::to_array<Column>({
     {"expired", "expired"},
     {"left", "left", true},
     {"failed", "failed", true},
+    {"held_back", "held back", true},
     {"goodput", "goodput"},
     {"waste", "waste"},
     {"p50", "p50"},
@@ -294,6 +295,7 @@ json reasons_json(const std::vector<Summary>& by_seed) {
   json reasons = json::object();
   for (std::size_t i = 0; i < sim::Summary{}.refused.size() && !by_seed.empty(); ++i) {
     std::vector<double> counts;
+    counts.reserve(by_seed.size());
     for (const Summary& summary : by_seed) {
       counts.push_back(static_cast<double>(summary.refused[i]));
     }

@@ -114,7 +114,7 @@ std::vector<std::pair<SimPart, sim::Selection>> parts_of(const SimFile& file) {
   const auto add = [&](SimPart::Kind kind, const std::string& name, auto choose) {
     sim::Selection selection{.span = file.measured};
     choose(selection);
-    parts.push_back({SimPart{.name = name, .kind = kind, .by_seed = {}}, selection});
+    parts.emplace_back(SimPart{.name = name, .kind = kind, .by_seed = {}}, selection);
   };
   add(SimPart::Kind::all, "", [](sim::Selection&) {});
   for (std::size_t i = 0; i < file.callers.size() && file.callers.size() > 1; ++i) {
@@ -134,7 +134,7 @@ std::vector<std::pair<SimPart, sim::Selection>> parts_of(const SimFile& file) {
 
 sim::Summary summarized(const sim::Result& result, sim::Selection selection) {
   selection.span.to = std::min(selection.span.to, result.ended + Duration{1});
-  return summarize(result.journal, selection);
+  return summarize(result.journal, selection, result.limits);
 }
 
 // A gate whose limit is turned by hand at the beginning of each phase.
@@ -142,6 +142,7 @@ sim::Scenario with_limits(sim::Scenario scenario, const SimOracle& oracle,
                           const std::vector<std::uint32_t>& limits) {
   for (sim::ServiceModel& service : scenario.services) {
     if (service.gate) {
+      service.gate->policy.law = Law::fixed;
       service.gate->policy.limit = limits.front();
       service.gate->limits.clear();
       for (std::size_t phase = 1; phase < limits.size(); ++phase) {
@@ -160,6 +161,20 @@ const SimPolicy* first_with_gate(const SimFile& file) {
                            [](const sim::ServiceModel& service) { return service.gate; });
       });
   return found == file.policies.end() ? nullptr : &*found;
+}
+
+std::vector<SimLimitSteps> limit_steps_of(const sim::Result& result,
+                                          const std::vector<std::string>& services) {
+  std::vector<SimLimitSteps> all;
+  for (const sim::Result::Steps& steps : result.limit_steps) {
+    const bool alone = result.limit_steps.size() == 1;
+    if (!steps.events.empty()) {
+      all.push_back(
+          {alone ? "" : services[steps.service] + ", instance " + std::to_string(steps.instance),
+           steps.events});
+    }
+  }
+  return all;
 }
 
 class Study {
@@ -181,27 +196,38 @@ class Study {
       done.oracle = look_for_oracle();
     }
     done.policies = run_policies();
+    done.reached = all_reached();
     done.virtual_seconds = crew_.virtual_seconds();
     return done;
   }
 
  private:
   [[nodiscard]] double jobs() const {
-    const double runs = static_cast<double>(file_.policies.size() * options_.seeds);
+    const auto runs = static_cast<double>(file_.policies.size() * options_.seeds);
     if (gated_ == nullptr) {
       return runs;
     }
-    return runs + static_cast<double>(file_.oracle->limits.size() * file_.oracle->phases.size() +
-                                      options_.seeds);
+    const std::size_t limits = file_.oracle->limits.size();
+    const std::size_t tried = limits == 1 ? 0 : limits * file_.oracle->phases.size();
+    return runs + static_cast<double>(tried + options_.seeds);
   }
   [[nodiscard]] std::uint64_t seed(std::size_t i) const { return options_.first_seed + i; }
 
   using ByExpectation = std::vector<std::vector<double>>;  // and by seed
 
+  // What a policy or the oracle came to.
+  struct Reached {
+    ByExpectation seen;     // where an expectation is of it
+    ByExpectation another;  // where one is compared with it
+  };
+
   std::vector<SimPolicyOutcome> run_policies();
-  [[nodiscard]] ByExpectation no_figures() const;
+  [[nodiscard]] Reached no_figures() const;
+  [[nodiscard]] bool is_seen(const SimExpectation& expectation, const std::string& whose) const;
+  [[nodiscard]] bool is_another(const SimExpectation& expectation, const std::string& whose) const;
   void take_figures(const std::string& whose, std::size_t s, const sim::Result& result);
   [[nodiscard]] std::vector<SimVerdict> verdicts_on(const std::string& policy) const;
+  [[nodiscard]] std::vector<SimReached> all_reached() const;
   SimOracleFound look_for_oracle();
   std::vector<std::uint32_t> best_limits();
 
@@ -210,8 +236,7 @@ class Study {
   const SimPolicy* gated_;
   std::vector<std::pair<SimPart, sim::Selection>> parts_;
   Crew crew_;
-  // What each policy and the oracle came to, where an expectation speaks of it.
-  std::map<std::string, ByExpectation> reached_;
+  std::map<std::string, Reached> reached_;
   std::vector<SimVerdict> broken_by_oracle_;
 };
 
@@ -241,6 +266,7 @@ std::vector<SimPolicyOutcome> Study::run_policies() {
     if (s == 0) {
       outcomes[p].timeline =
           timeline_of(result.journal, result.ended, result.limits, result.turnouts);
+      outcomes[p].limit_steps = limit_steps_of(result, file_.services);
     }
   });
   for (std::size_t p = 0; p < outcomes.size(); ++p) {
@@ -256,27 +282,66 @@ std::vector<SimPolicyOutcome> Study::run_policies() {
   return outcomes;
 }
 
-Study::ByExpectation Study::no_figures() const {
-  return ByExpectation(file_.expectations.size(), std::vector<double>(options_.seeds));
+Study::Reached Study::no_figures() const {
+  const ByExpectation none(file_.expectations.size(), std::vector<double>(options_.seeds));
+  return {none, none};
 }
 
-// Of a policy or of the oracle: what expectations of it, or comparisons with it, speak of.
-void Study::take_figures(const std::string& whose, std::size_t s, const sim::Result& result) {
-  // Most expectations of a file are of a few selections, and each is a walk over all attempts.
-  std::vector<std::pair<sim::Selection, sim::Summary>> known;
-  const auto summary_of = [&](const sim::Selection& from) -> const sim::Summary& {
-    auto found = std::find_if(known.begin(), known.end(),
-                              [&from](const auto& one) { return one.first == from; });
-    if (found == known.end()) {
-      crew_.stop_if_asked();
-      found = known.insert(found, {from, summarized(result, from)});
+bool Study::is_seen(const SimExpectation& expectation, const std::string& whose) const {
+  return expectation.policy == whose || (options_.oracle_figures && whose == kOracle);
+}
+
+// The oracle's other times are what its own figures are compared with.
+bool Study::is_another(const SimExpectation& expectation, const std::string& whose) const {
+  const std::string& of = expectation.bound.of;
+  return of == whose || (options_.oracle_figures && whose == kOracle && of == expectation.policy);
+}
+
+// Most expectations of a file are of a few selections, and each is a walk over all attempts.
+class Summaries {
+ public:
+  explicit Summaries(const sim::Result& result) : result_(result) {}
+
+  const std::vector<sim::Summary>& of(const sim::Selection& from, Duration each, Duration every) {
+    auto found = std::find_if(known_.begin(), known_.end(), [&](const Known& one) {
+      return one.from == from && one.each == each && one.every == every;
+    });
+    if (found == known_.end()) {
+      found = known_.insert(
+          found,
+          {from, each, every,
+           each > Duration{} ? summarize_each(result_.journal, from, each, every, result_.limits)
+                             : std::vector<sim::Summary>{summarized(result_, from)}});
     }
-    return found->second;
+    return found->summaries;
+  }
+
+ private:
+  struct Known {
+    sim::Selection from;
+    Duration each;
+    Duration every;
+    std::vector<sim::Summary> summaries;
   };
+
+  const sim::Result& result_;
+  std::vector<Known> known_;
+};
+
+void Study::take_figures(const std::string& whose, std::size_t s, const sim::Result& result) {
+  Summaries summaries(result);
+  Reached& reached = reached_.at(whose);
   for (std::size_t e = 0; e < file_.expectations.size(); ++e) {
     const SimExpectation& expectation = file_.expectations[e];
-    if (expectation.policy == whose || expectation.bound.of == whose) {
-      reached_.at(whose)[e][s] = figure_of(expectation, summary_of(expectation.from));
+    crew_.stop_if_asked();
+    if (is_seen(expectation, whose)) {
+      reached.seen[e][s] = worst_of(
+          expectation, summaries.of(expectation.from, expectation.each, expectation.every));
+    }
+    if (is_another(expectation, whose)) {
+      sim::Selection other = expectation.from;
+      other.span = expectation.bound.of_span.value_or(other.span);
+      reached.another[e][s] = figure_of(expectation, summaries.of(other, {}, {}).front());
     }
   }
 }
@@ -288,16 +353,46 @@ std::vector<SimVerdict> Study::verdicts_on(const std::string& policy) const {
     const SimExpectation& expectation = file_.expectations[e];
     if (expectation.policy == policy) {
       const auto another = reached_.find(expectation.bound.of);
-      verdicts.push_back(judge(expectation, reached_.at(policy)[e],
-                               another == reached_.end() ? kNone : another->second[e]));
+      verdicts.push_back(judge(expectation, reached_.at(policy).seen[e],
+                               another == reached_.end() ? kNone : another->second.another[e]));
     }
   }
   return verdicts;
 }
 
+std::vector<SimReached> Study::all_reached() const {
+  std::vector<SimReached> all(file_.expectations.size());
+  const auto figures = [this](const std::string& whose, const std::string& of, std::size_t e) {
+    const auto seen = reached_.find(whose);
+    const auto another = reached_.find(of);
+    if (seen == reached_.end() || (!of.empty() && another == reached_.end())) {
+      return std::vector<double>();
+    }
+    std::vector<double> values = seen->second.seen[e];
+    for (std::size_t s = 0; s < values.size() && !of.empty(); ++s) {
+      values[s] /= another->second.another[e][s];
+    }
+    return values;
+  };
+  for (std::size_t e = 0; e < all.size(); ++e) {
+    const SimExpectation& expectation = file_.expectations[e];
+    const std::string& of = expectation.bound.of;
+    const std::string oracle(kOracle);
+    all[e].by_policy = figures(expectation.policy, of, e);
+    if (options_.oracle_figures) {
+      all[e].by_oracle = figures(oracle, of == expectation.policy ? oracle : of, e);
+    }
+  }
+  return all;
+}
+
 // Phase by phase, with the best of the phases before in force, on the first seed.
 std::vector<std::uint32_t> Study::best_limits() {
   const SimOracle& oracle = *file_.oracle;
+  if (oracle.limits.size() == 1) {
+    std::vector<std::uint32_t> same(oracle.phases.size(), oracle.limits.front());
+    return same;
+  }
   const auto begin_of = [&](std::size_t phase) {
     return phase < oracle.phases.size() ? oracle.phases[phase]
                                         : Instant{} + gated_->scenario.length;

@@ -17,7 +17,8 @@ struct SimRunOptions {
   std::uint64_t first_seed = 1;
   std::uint64_t seeds = 1;
   unsigned threads = 1;
-  bool oracle = false;  // sweep, if the file says what
+  bool oracle = false;          // sweep, if the file says what
+  bool oracle_figures = false;  // and tell what it came to in each expectation
 };
 
 // How far all runs are together: 0 to 1, and what is being run. Called from several threads, one at

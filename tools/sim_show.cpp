@@ -11,6 +11,7 @@
 #include "command.h"
 #include "progress_line.h"
 #include "result_file.h"
+#include "sim_explain.h"
 #include "sim_plot.h"
 #include "sim_report.h"
 #include "sim_run.h"
@@ -99,6 +100,10 @@ int run_all(const SimShow& show, std::vector<SimStudy>& studies) {
     all.insert(all.end(), policies.begin(), policies.end());
     if (!show.json) {
       say((study.head.empty() ? "" : "\n") + table(study, outcome));
+      if (!show.explain.empty()) {
+        const Probes probes = show.explain == "all" ? Probes::told : Probes::folded;
+        say(sim_explanation(outcome, probes));
+      }
     }
     plot.write(show.plot.empty() ? "" : picture(show.plot, outcome));
   }

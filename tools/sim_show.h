@@ -16,6 +16,7 @@ struct SimShow {
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> seeds;  // in place of the file's
   bool oracle = true;
+  std::string explain;  // of how limits were found: empty: nothing; "all": each step; else folded
   bool json = false;
   std::string json_file;
   std::string plot;

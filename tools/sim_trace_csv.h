@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim_trace.h"
@@ -17,7 +18,7 @@ class CsvReader {
   // Which of the two a header line is of; nothing if of neither.
   static std::optional<TraceFormat> format_of(std::string_view header);
 
-  explicit CsvReader(const TraceOptions& options) : options_(options) {}
+  explicit CsvReader(TraceOptions options) : options_(std::move(options)) {}
 
   // Takes the header. What is wrong with it, or nothing.
   std::optional<LineFault> read_header(TraceFormat format, std::string_view header);

@@ -139,17 +139,20 @@ class Idle {
   Instant now_ = kBegin;
 };
 
+// A clock that measures its counter does so in its first 10 ms.
+template <class Clock>
+void let_settle(Clock& clock) {
+  const Instant settled = clock.now() + Duration::millis(11);
+  while (clock.now() < settled) {
+  }
+}
+
 // The same by a host that reads the clock before each of the two.
 template <class Clock>
 class WithClock {
  public:
   static constexpr std::uint64_t kSteps = 50'000;
-  // A clock that measures its counter does so in its first 10 ms.
-  WithClock() {
-    const Instant settled = clock_.now() + Duration::millis(11);
-    while (clock_.now() < settled) {
-    }
-  }
+  WithClock() { let_settle(clock_); }
   [[gnu::always_inline]] void step() noexcept {
     Offer answer = seat_.offer(request_, clock_.now());
     seat_.release(answer, clock_.now());
@@ -165,6 +168,37 @@ class WithClock {
 // Asks the system each time.
 struct SystemClock {
   static Instant now() noexcept { return MachineTime::system(); }
+};
+
+// The same where the limit is learned: each release leaves a sample, which the law takes in once in
+// 64 and at each tick.
+template <class Clock>
+class WithSample {
+ public:
+  static constexpr std::uint64_t kSteps = 50'000;
+  WithSample() { let_settle(clock_); }
+  [[gnu::always_inline]] void step() noexcept {
+    const Instant now = clock_.now();
+    Offer answer = seat_.offer(request_, now);
+    seat_.release(answer, clock_.now());
+    if (now >= next_tick_) {
+      seat_.tick(now);
+      next_tick_ = now + Duration::millis(10);
+    }
+  }
+
+ private:
+  static Policy policy() {
+    Policy policy = policy_of(1000, QueueSize::sized_by_budget());
+    policy.law = Law::automatic;
+    return policy;
+  }
+
+  GateBox box_{policy()};
+  Seat seat_{box_.gate};
+  Request request_{.importance = kCritical};
+  Clock clock_;
+  Instant next_tick_ = kBegin;
 };
 
 // The same for ten thousand tenants in turn, whose accounts are settled at each release.

@@ -13,7 +13,7 @@ constexpr Duration kLongestLease = Duration::seconds(86'400);
 PolicyError refuse(const char* field, const char* text) noexcept {
   PolicyError error;
   error.field = field;
-  std::snprintf(error.text.data(), error.text.size(), "%s", text);
+  std::snprintf(error.text.data(), error.text.size(), "%.159s", text);
   return error;
 }
 
@@ -143,8 +143,11 @@ Opened Doorkeeper::open(Policy policy, Options options) noexcept {
     return {.error = refuse("system", "no memory or no thread to be had")};
   }
   if (!engine->started()) {
+    const PolicyError error = engine->cpu_fault().any()
+                                  ? refuse("signals", engine->cpu_fault().text.data())
+                                  : refuse("system", "the gate could not be made");
     engine->abandon();
-    return {.error = refuse("system", "the gate could not be made")};
+    return {.error = error};
   }
   return {.door = Doorkeeper(engine)};
 }
@@ -213,6 +216,14 @@ void Doorkeeper::set_draining(bool draining) noexcept {
 }
 void Doorkeeper::close() noexcept {
   engine_->close();
+}
+bool Doorkeeper::report(std::string_view signal, double value) noexcept {
+  return engine_->report(signal, value);
+}
+
+std::size_t Doorkeeper::limit_events(std::uint64_t& next,
+                                     std::span<LimitEvent> out) const noexcept {
+  return engine_->limit_events(next, out);
 }
 Snapshot Doorkeeper::snapshot() const noexcept {
   return engine_->snapshot();

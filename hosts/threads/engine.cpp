@@ -95,7 +95,12 @@ Engine::Engine(const Policy& policy, Options options)
       lease_count_(leases_for(policy, options_)),
       lease_entries_(std::make_unique<Leases::Entry[]>(lease_count_)),
       leases_({lease_entries_.get(), lease_count_}) {
-  if (!create_gate(policy, capacity_for(policy, lane_count_))) {
+  if (policy.law != Law::fixed && has_cpu_signal(policy)) {
+    const Instant now = clock_.now();
+    cpu_fault_ = cpu_.open(policy, options_.root, now);
+    next_cpu_reading_ = now + kCpuReadingInterval;
+  }
+  if (cpu_fault_.any() || !create_gate(policy, capacity_for(policy, lane_count_))) {
     return;
   }
   std::promise<bool> seated;
@@ -390,6 +395,10 @@ Answer Engine::admitted(const Lane& lane, loadline::Permit permit, const Asker& 
 // there is called late.
 void Engine::release(Permit& permit, Outcome ended) noexcept {
   const Instant now = clock_.now();
+  // Well done, and of no use.
+  if (ended == Outcome::success && (now > permit.deadline_ || permit.caller_.stop_requested())) {
+    ended = Outcome::late;
+  }
   bool late = false;
   if (permit.lease_.valid()) {
     if (std::optional<Lent> lent = leases_.take_back(permit.lease_)) {

@@ -13,12 +13,15 @@
 #include <thread>
 
 #include "lane.h"
+#include "loadline/cpu_pressure.h"
 #include "loadline/gate.h"
 #include "loadline/leases.h"
 #include "loadline/threads.h"
 #include "waiter.h"
 
 namespace loadline::threads {
+
+inline constexpr Duration kCpuReadingInterval = Duration::seconds(1);
 
 // What a lease is about.
 struct Lent {
@@ -33,8 +36,10 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // False if there was no gate to be had, or no seat at it. Then abandon() is all that may follow.
+  // False if there was no gate to be had, no seat at it, or what the kernel tells of the CPU could
+  // not be read. Then abandon() is all that may follow.
   [[nodiscard]] bool started() const noexcept { return started_; }
+  [[nodiscard]] const CpuPressure::Error& cpu_fault() const noexcept { return cpu_fault_; }
   // The Doorkeeper goes. Deletes it, now or with the last permit.
   void abandon() noexcept;
 
@@ -62,10 +67,12 @@ class Engine {
   }
   PolicyError reconfigure(const Policy& policy) noexcept;
   bool set_limit(std::uint32_t limit) noexcept;
+  bool report(std::string_view signal, double value) noexcept;
   void set_mode(Mode mode) noexcept;
   void set_draining(bool draining) noexcept;
   void close() noexcept;
   [[nodiscard]] Snapshot snapshot() const noexcept;
+  std::size_t limit_events(std::uint64_t& next, std::span<LimitEvent> out) const noexcept;
 
  private:
   ~Engine() = default;
@@ -102,6 +109,7 @@ class Engine {
   // The background thread.
   void keep(std::promise<bool> seated) noexcept;
   bool attach() noexcept;
+  void read_cpu(Instant now) noexcept;
   void expire_leases(Instant now) noexcept;
   void take_back(Leases::Overdue overdue, Instant now) noexcept;
   void call_back() noexcept;
@@ -112,7 +120,7 @@ class Engine {
   const std::unique_ptr<const Clock> own_clock_;
   const Clock& clock_;
   const Options options_;
-  const Policy names_;  // of this the names of classes and groups, which stay
+  const Policy names_;  // of this the names of classes and groups, which stay, and of signals
   std::atomic<std::uint8_t> default_class_;
   std::atomic<std::uint16_t> retry_after_;
 
@@ -124,6 +132,9 @@ class Engine {
   const std::unique_ptr<Leases::Entry[]> lease_entries_;
   Leases leases_;
   Instant next_lease_round_{};
+  CpuPressure cpu_;
+  CpuPressure::Error cpu_fault_{};
+  Instant next_cpu_reading_{};
 
   std::atomic<std::uint64_t> busy_{0};
   std::atomic<std::uint64_t> after_close_{0};

@@ -22,6 +22,7 @@ void Engine::keep(std::promise<bool> seated) noexcept {
   while (all && !ending_.load(std::memory_order_acquire)) {
     const std::uint32_t seen = alarm_.load(std::memory_order_acquire);
     const Instant now = clock_.now();
+    read_cpu(now);
     visit(gate_.tick(now));
     visit(everyone);
     expire_leases(now);
@@ -99,6 +100,20 @@ void Engine::call_back() noexcept {
     waiter->answer(answer_of(*waiter->lane, std::move(waiter->settled_),
                              {waiter->deadline, waiter->caller, waiter->name}));
   }
+}
+
+// ---- The CPU
+// -----------------------------------------------------------------------------------------
+
+// Also where the policy in force does not name them any more: then the gate hears nothing of it.
+void Engine::read_cpu(Instant now) noexcept {
+  if (now < next_cpu_reading_) {
+    return;
+  }
+  next_cpu_reading_ = now + kCpuReadingInterval;
+  const CpuPressure::Shares shares = cpu_.read(now);
+  gate_.report(kCpuPressure, shares.pressure, now);
+  gate_.report(kCpuThrottled, shares.throttled, now);
 }
 
 // ---- Leases

@@ -62,6 +62,14 @@ PolicyError Engine::reconfigure(const Policy& policy) noexcept {
   if (wants.quota_keys != 0 && has.quota_keys == 0) {
     return refuse("quota", "an open gate has a quota from the beginning or never");
   }
+  if (wants.learns != 0 && has.learns == 0) {
+    return refuse("law", "an open gate has a law that finds its limit from the beginning or never");
+  }
+  for (const std::string_view name : {kCpuPressure, kCpuThrottled}) {
+    if (find_signal(policy, name) >= 0 && find_signal(names_, name) < 0) {
+      return refuse("signals", "an open gate reads %s from the beginning or never", name.data());
+    }
+  }
   const std::uint32_t room = has.tickets - Capacity::kSpareTickets;
   if (policy.queue.kind == QueueSize::Kind::fixed && policy.queue.entries > room) {
     return refuse("queue", "queue %u: this gate was opened with room for %u", policy.queue.entries,
@@ -82,6 +90,14 @@ bool Engine::set_limit(std::uint32_t limit) noexcept {
   const bool set = gate_.set_limit(limit, now(), ready);
   visit(ready);
   return set;
+}
+
+bool Engine::report(std::string_view signal, double value) noexcept {
+  return gate_.report(signal, value, now());
+}
+
+std::size_t Engine::limit_events(std::uint64_t& next, std::span<LimitEvent> out) const noexcept {
+  return gate_.limit_events(next, out);
 }
 
 void Engine::set_mode(Mode mode) noexcept {

@@ -47,6 +47,12 @@ constexpr bool is_deadline(Reason reason) noexcept {
   return reason == Reason::deadline_unmeetable || reason == Reason::deadline_expired;
 }
 
+// Would it have been done if there were more to do it with?
+constexpr bool for_want_of_capacity(Reason reason) noexcept {
+  return reason != Reason::none && reason != Reason::deadline_expired && reason != Reason::quota &&
+         reason != Reason::draining && reason != Reason::busy;
+}
+
 struct Request {
   static constexpr std::uint8_t kNoGroup = 0xff;
 
@@ -92,6 +98,7 @@ class Permit {
     group_ = other.group_;
     kind_ = other.kind_;
     held_ = other.held_;
+    bound_ = other.bound_;
     other.held_ = false;
     return *this;
   }
@@ -99,7 +106,8 @@ class Permit {
 
   [[nodiscard]] bool held() const noexcept { return held_; }
   [[nodiscard]] Instant started() const noexcept { return started_; }
-  // 0 for a request that was let through though it would have been turned away (observe).
+  // 0 for one that runs beside the limit: exempt, or observed (Request::observe) where a gate in
+  // force would have turned it away.
   [[nodiscard]] std::uint32_t cost() const noexcept { return cost_; }
   [[nodiscard]] std::uint8_t importance() const noexcept { return importance_; }
 
@@ -128,6 +136,7 @@ class Permit {
   std::uint8_t group_ = 0xff;        // that was charged, too
   std::uint8_t kind_ = Kind::plain;  // of Kind
   bool held_ = false;
+  bool bound_ = false;  // it took the last slot, or had waited for one
 };
 
 // A place in the queue. `index` is below Gate::capacity().tickets, so a host may keep what belongs
@@ -198,6 +207,12 @@ struct Settled {
 
 // How admitted work ended. Only `success` tells the gate how long the work takes: a fast failure, a
 // stream that stays open, or a caller who left half-way says nothing about that.
-enum class Outcome : std::uint8_t { success, failure, ignored };
+enum class Outcome : std::uint8_t {
+  success,
+  failure,
+  ignored,
+  late,  // done or given up when its caller had ceased to wait: its deadline had passed, it timed
+         // out
+};
 
 }  // namespace loadline

@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "loadline/decision.h"
 #include "loadline/gate/block.h"
@@ -85,6 +86,17 @@ struct Snapshot {
   std::uint64_t repairs = 0;          // deaths inside a section, made good
   std::uint64_t corruptions = 0;      // indices in the block that could not be right
   std::uint64_t released_twice = 0;
+
+  Law law = Law::fixed;
+  bool searching = false;          // the limit is a guess, by which nothing is foretold
+  std::uint64_t limit_events = 0;  // what Gate::limit_events numbers
+  std::uint64_t left_out = 0;      // samples that the law could not use
+};
+
+// What was reported of a signal from outside last.
+struct SignalReport {
+  double value = 0;
+  Instant at = Instant::never();  // never: nothing was, or there is no such signal
 };
 
 template <class Sync>
@@ -167,8 +179,18 @@ class BasicGate {
   Signals set_mode(Mode mode, Instant now) noexcept;
   Signals set_draining(bool draining, Instant now) noexcept;
 
+  // A signal from outside has this value at this moment: see SignalPolicy. By anybody, as often as
+  // they like; the last one counts. False, and without effect, where the policy in force has no
+  // signal of that name or no law, and for what cannot be a value: below 0, infinite, not a number.
+  bool report(std::string_view signal, double value, Instant now) noexcept;
+  [[nodiscard]] SignalReport reported(std::string_view signal) const noexcept;
+
   [[nodiscard]] Snapshot snapshot() const noexcept;
   [[nodiscard]] std::uint32_t limit() const noexcept;
+  // What the laws of this gate have done, from the event numbered `next` on, the oldest first;
+  // those that are no longer kept (see LimitEvents) are passed over. Returns how many were written;
+  // `next` is what to go on from. Takes no mutex. Nothing where the limit is fixed by the block.
+  std::size_t limit_events(std::uint64_t& next, std::span<LimitEvent> out) const noexcept;
   [[nodiscard]] std::uint32_t in_flight() const noexcept;
   // Does somebody have this seat, or had it and died and is not yet cleared away? False for numbers
   // that are none.
@@ -203,7 +225,11 @@ class BasicGate {
   [[nodiscard]] std::uint32_t threshold(std::uint32_t importance) const noexcept;
   [[nodiscard]] Word load_word() const noexcept;
   [[nodiscard]] bool may_try_at_once(const Request& request) const noexcept;
-  bool try_admit(Slot& mine, std::uint32_t importance, std::uint32_t cost) noexcept;
+  struct Tried {
+    bool admitted;
+    bool bound = false;  // it took the last slot
+  };
+  Tried try_admit(Slot& mine, std::uint32_t importance, std::uint32_t cost) noexcept;
   bool replace_word(Slot& mine, Word seen, Word next, std::uint32_t held_change) noexcept;
   Word give_back(Slot& mine, std::uint32_t cost) noexcept;
   void record_service(Slot& mine, Duration service) noexcept;
@@ -258,7 +284,6 @@ class BasicGate {
   Offer offer_slowly(Participant who, const Request& request, Verdict verdict,
                      Instant now) noexcept;
   Offer offer_exempt(Slot& mine, const Request& request, Instant now) noexcept;
-  Offer let_pass(Slot& mine, const Request& request, Reason reason, Instant now) noexcept;
   Offer offer_locked(Participant who, const Request& request, std::uint32_t cost,
                      Instant now) noexcept;
   [[gnu::always_inline]] bool offer_in_section(Participant who, const Request& request,
@@ -266,6 +291,7 @@ class BasicGate {
                                                Offer& answer) noexcept;
   Reason no_place_for(const Request& request, bool heavy, bool full, Instant now,
                       Signals& signals) noexcept;
+  [[nodiscard]] bool fills(Word word, std::uint32_t importance, std::uint32_t cost) const noexcept;
   void start(Offer& answer, Slot& mine, const Request& request, std::uint32_t cost,
              Instant now) noexcept;
   Offer started(Slot& mine, const Request& request, std::uint32_t cost, Instant now) noexcept;
@@ -281,6 +307,7 @@ class BasicGate {
     std::uint8_t importance;
     std::uint8_t kind;  // of Permit::Kind
     Outcome ended;
+    bool bound;  // it took the last slot
   };
   void give_back_special(Slot& mine, Ending ending, Instant now) noexcept;
 
@@ -290,9 +317,17 @@ class BasicGate {
     Reason reason = Reason::none;
     std::uint8_t kind = Permit::plain;
   };
-  Offer offer_observed(Slot& mine, const Request& request, Instant now) noexcept;
-  Offer let_in(Slot& mine, const Request& request, std::uint32_t cost, Instant now) noexcept;
+  Offer offer_unjudged(Participant who, const Request& request, Instant now) noexcept;
+  [[nodiscard]] bool is_observed_alone(const Request& request) const noexcept;
+  bool let_in(Offer& answer, Slot& mine, const Request& request, std::uint32_t cost,
+              Instant now) noexcept;
+  bool let_in_observed(Offer& answer, Slot& mine, const Request& request, std::uint32_t cost,
+                       Instant now) noexcept;
+  void let_past(Offer& answer, Slot& mine, const Request& request, Instant now) noexcept;
+  void untie(Slot& mine, std::uint8_t kind, std::uint32_t cost) noexcept;
   Foretold foretell(Slot& mine, const Request& request, std::uint32_t cost, Instant now) noexcept;
+  Foretold foretell_in_shadow(Slot& mine, const Request& request, std::uint32_t cost,
+                              Instant now) noexcept;
   void end_observed(Slot& mine, const Ending& ending, Instant now) noexcept;
   void note_end(const Ending& ending) noexcept;
   void note_observed(std::uint32_t importance, Reason reason) noexcept;
@@ -495,12 +530,30 @@ class BasicGate {
   [[nodiscard]] bool accepts(const Policy& policy) const noexcept;
   void apply_order(const Policy& policy) noexcept;
   void apply_quota(const QuotaPolicy& quota) noexcept;
+  void apply_limit(const Policy& policy) noexcept;
   void publish_limit() noexcept;
+  void move_epoch() noexcept;
   void publish_drain() noexcept;
   void publish_queue_limit() noexcept;
   void update_estimates(Instant now) noexcept;
   void skip_window() noexcept;
   void take_window(Services all, Instant now) noexcept;
+
+  // Finding the limit (src/gate/learn.h): without the gate's mutex.
+  Signals note_sample(Participant who, Ending ending, Instant now) noexcept;
+  Signals learn(Instant now, bool at_tick) noexcept;
+  [[nodiscard]] std::uint64_t refused_by_all() const noexcept;
+  bool follow_rules(Instant now) noexcept;
+  [[nodiscard]] LimitRules rules_in_force() const noexcept;
+  [[nodiscard]] detail::SignalCell<Sync>* signal_cell(std::string_view name) const noexcept;
+  void follow_signals() noexcept;
+  void hear_signals() noexcept;
+  void note_deaths() noexcept;
+  void look_at_samples(Instant now, bool at_tick) noexcept;
+  void take_samples() noexcept;
+  void skip_samples() noexcept;
+  Signals tell_limit(Instant now) noexcept;
+  void log_events() noexcept;
 
   Head* head_ = nullptr;
   Slot* slots_ = nullptr;
@@ -511,6 +564,8 @@ class BasicGate {
   QuotaCell* quota_cells_ = nullptr;  // with a quota
   detail::Shadow<Sync>* shadow_ = nullptr;
   detail::ShadowWaiter* waiters_ = nullptr;
+  detail::Learner<Sync>* learner_ = nullptr;  // this and the next: with a law that finds the limit
+  detail::SampleRing<Sync>* rings_ = nullptr;
   Capacity capacity_{};
 };
 

@@ -1,60 +1,116 @@
-// How the limit is found: the interface of every control law, and the simplest one.
+// The limit and the law that finds it.
 //
-// A law is plain data, chosen by an enum and kept inside the gate's block, so that it survives in
-// shared memory and is the same for every worker. It knows nothing of who asked; it is given
-// windows of samples, with the time, and says the limit. It runs under the gate's mutex, outside
-// the fast path.
+// A Limiter is plain data of fixed size. It runs under a mutex of its own, outside the path of any
+// request: see Gate::tick.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
+#include <type_traits>
 
+#include "loadline/limit/aimd.h"
+#include "loadline/limit/auto_limit.h"
+#include "loadline/limit/brpc.h"
+#include "loadline/limit/envoy.h"
+#include "loadline/limit/fixed.h"
+#include "loadline/limit/gradient2.h"
+#include "loadline/limit/pressure.h"
+#include "loadline/limit/sample.h"
+#include "loadline/limit/trpc.h"
+#include "loadline/limit/vegas.h"
+#include "loadline/policy.h"
 #include "loadline/time.h"
 
 namespace loadline {
 
-// What happened in one window.
-struct LimitSample {
-  Instant now{};
-  std::uint64_t completions = 0;  // with Outcome::success
-  Duration service_mean{};        // of those
-  std::uint32_t in_flight = 0;    // at the window's end
-};
+constexpr std::string_view name(Law law) noexcept {
+  constexpr std::string_view kNames[kLaws] = {"fixed",     "auto",  "aimd", "vegas",
+                                              "gradient2", "envoy", "brpc", "trpc"};
+  const auto index = static_cast<std::uint32_t>(law);
+  return index < kLaws ? kNames[index] : std::string_view("unknown");
+}
 
-// `fixed`: the limit a person chose.
-struct FixedLimit {
-  std::uint32_t units = 1;
+// The law of that name, if there is one.
+constexpr std::optional<Law> law_of(std::string_view wanted) noexcept {
+  for (std::uint32_t i = 0; i < kLaws; ++i) {
+    const auto law = static_cast<Law>(i);
+    if (name(law) == wanted) {
+      return law;
+    }
+  }
+  return std::nullopt;
+}
 
-  void take(const LimitSample&) noexcept {}
-  [[nodiscard]] std::uint32_t limit() const noexcept { return units; }
+// What a law begins with.
+struct LimitRules {
+  Law law = Law::fixed;
+  std::uint32_t from = 0;  // the first limit; 0: the law's own choice
+  LimitBounds bounds{};
+  std::uint64_t seed = 0;
+
+  friend bool operator==(const LimitRules&, const LimitRules&) noexcept = default;
 };
 
 class Limiter {
  public:
-  enum class Law : std::uint8_t { fixed };
+  Limiter() noexcept : Limiter(LimitRules{}, Instant{}) {}
+  Limiter(const LimitRules& rules, Instant now) noexcept;
 
-  Limiter() noexcept = default;
-  explicit Limiter(FixedLimit law) noexcept : fixed_(law) {}
+  // One that has ended. Samples that cannot be (it ended before it began, began before the last
+  // disturbance or lived through one) are counted and left out.
+  void take(const LimitSample& sample) noexcept;
+  // To be called every few milliseconds, after the samples up to `view.now`. Where it was not for a
+  // second although something was in flight, or where time has gone back, nobody knows what was
+  // measured meanwhile, and it is given up: a disturbance. Who has nothing in flight need not call.
+  void look(const LimitView& view) noexcept;
 
-  void take(const LimitSample& sample) noexcept {
-    switch (law_) {
-      case Law::fixed:
-        fixed_.take(sample);
-    }
-  }
+  // Gives up what is being measured, and believes no sample that started before.
+  void disturb(Instant now) noexcept;
 
-  [[nodiscard]] std::uint32_t limit() const noexcept {
-    switch (law_) {
-      case Law::fixed:
-        return fixed_.limit();
-    }
-    return fixed_.limit();
-  }
+  [[nodiscard]] std::uint32_t limit() const noexcept { return limit_; }
+  // Whether the limit is still a guess, so that nothing should be foretold by it.
+  [[nodiscard]] bool searching() const noexcept;
+  [[nodiscard]] const LimitRules& rules() const noexcept { return rules_; }
+  [[nodiscard]] const LimitEvents& events() const noexcept { return events_; }
+  [[nodiscard]] std::uint64_t left_out() const noexcept { return left_out_; }
 
-  [[nodiscard]] Law law() const noexcept { return law_; }
+  // Begins anew from the limit in force, after the memory of the law could have been damaged.
+  void repair(const LimitRules& rules, std::uint32_t limit, Instant now) noexcept;
 
  private:
-  Law law_ = Law::fixed;
-  FixedLimit fixed_{};
+  union State {
+    FixedLimit fixed;
+    AutoLimit automatic;
+    AimdLimit aimd;
+    VegasLimit vegas;
+    Gradient2Limit gradient2;
+    EnvoyLimit envoy;
+    BrpcLimit brpc;
+    TrpcLimit trpc;
+
+    State() noexcept : fixed{} {}
+  };
+
+  template <class Visit>
+  auto with_law(Visit visit) noexcept;
+  template <class Visit>
+  auto with_law(Visit visit) const noexcept;
+  void begin(const LimitRules& rules, Instant now) noexcept;
+  void note(Instant at, const LimitReason& reason) noexcept;
+  [[nodiscard]] std::uint32_t found() const noexcept;  // by the law alone
+
+  LimitRules rules_{};
+  std::uint32_t limit_ = 1;
+  Instant looked_at_{};
+  Instant busy_from_{};  // since when something was in flight without a look; never: nothing was
+  Instant believed_from_{};  // samples that started before are left out
+  std::uint64_t left_out_ = 0;
+  State state_;
+  Pressure pressure_{};
+  LimitEvents events_{};
 };
+
+static_assert(std::is_trivially_copyable_v<Limiter>);
 
 }  // namespace loadline

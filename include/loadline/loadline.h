@@ -76,7 +76,14 @@ LOADLINE_API loadline_policy* loadline_policy_new(void);
 /* Sets one key. Returns 1, or 0 with a sentence in `error` if there is no such key or the value is
  * not allowed; the policy then is as it was. Null for policy, key or value: 0.
  *
- *   limit          1 to 1000000: units of work in flight. Required.
+ *   limit          1 to 1000000: units of work in flight; or auto: it is found. Required.
+ *   limit_from     1 to 1000000: with auto, after it: where it begins. Default: where it likes.
+ *   limit_least, limit_most
+ *                  1 to 1000000: with auto, what may be chosen from. Default: all.
+ *   signal         NAME:VALUE, as db_latency:50ms, with a share, a time or a number: with auto,
+ *                  appends a signal from outside and what is right of it at most; up to 4. It is
+ *                  reported with loadline_gate_report, but cpu_pressure and cpu_throttled are read
+ *                  from the kernel. Default none.
  *   queue          auto, off, or 1 to 60000: how many may wait. Default auto.
  *   wait           1ms to 1h: the longest a request waits. Default 100ms.
  *   discipline     adaptive, fifo or lifo: who starts next of a class. Default adaptive: first
@@ -139,6 +146,12 @@ LOADLINE_API int loadline_gate_group(const loadline_gate* gate, const char* name
 /* Changes the limit under load: 1 to 1000000. 1 if it was done, else 0 (also for null). What runs
  * is not revoked. */
 LOADLINE_API int loadline_gate_set_limit(loadline_gate* gate, uint32_t limit);
+
+/* A signal from outside has this value, as in ("db_latency", 0.012): see the key `signal`. While it
+ * is above what is right at most, the limit does not rise, and falls step by step. Once a second is
+ * often enough; what is 5 s old says nothing. 1 if it was heard; 0 if the gate has no such signal
+ * or no law, for a value below 0, infinite or not a number, and for null. Waits for nobody. */
+LOADLINE_API int loadline_gate_report(loadline_gate* gate, const char* signal, double value);
 
 /* LOADLINE_ON decides; LOADLINE_OBSERVE decides and counts, but admits all; LOADLINE_OFF admits
  * all. 1 if it was done, else 0 (also for null). */
@@ -236,11 +249,12 @@ LOADLINE_API int loadline_async_acquire(loadline_gate* gate, const loadline_requ
 /* ---- Permit -----------------------------------------------------------------------------------
  */
 
-/* How the work ended. Only a success tells the gate how long the work takes. */
-enum { LOADLINE_SUCCESS = 0, LOADLINE_FAILURE = 1, LOADLINE_IGNORED = 2 };
+/* How the work ended. Only a success, late or not, tells the gate how long the work takes. */
+enum { LOADLINE_SUCCESS = 0, LOADLINE_FAILURE = 1, LOADLINE_IGNORED = 2, LOADLINE_LATE = 3 };
 
-/* Gives the slot back and frees the permit. An outcome that is none of the three: ignored. Null:
- * nothing. */
+/* Gives the slot back and frees the permit. LOADLINE_LATE: done, or given up, when its caller had
+ * ceased to wait; a success after the deadline, or after the caller has left, counts as that by
+ * itself. An outcome that is none of these: ignored. Null: nothing. */
 LOADLINE_API void loadline_permit_release(loadline_permit* permit, int outcome);
 
 /* 1 if the work is for nobody: the caller has left, the deadline has passed, or the lease has run
@@ -266,9 +280,12 @@ typedef struct loadline_numbers {
   uint64_t leases_expired;
   uint64_t returned_late;  /* of these, given back since */
   int64_t service_mean_ns; /* 0: not known yet */
+  uint32_t law;            /* who finds the limit: see loadline_law_name */
+  uint32_t searching;      /* 1: what has been found is a guess so far */
+  uint64_t limit_events;   /* steps of the law */
 } loadline_numbers;
 #define LOADLINE_NUMBERS_INIT \
-  { sizeof(loadline_numbers), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(loadline_numbers), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* 1 if it was written; 0 for null, or a size that is not set. */
 LOADLINE_API int loadline_gate_numbers(const loadline_gate* gate, loadline_numbers* numbers);
@@ -281,6 +298,9 @@ LOADLINE_API uint64_t loadline_gate_rejected(const loadline_gate* gate, int impo
 /* The reasons there are, for who wants to show them all: index 0 and up, null past the last.
  * OWNERSHIP: static. */
 LOADLINE_API const char* loadline_reason_name(uint32_t index);
+
+/* The laws there are, "fixed" first; the same way. */
+LOADLINE_API const char* loadline_law_name(uint32_t index);
 
 #ifdef __cplusplus
 } /* extern "C" */

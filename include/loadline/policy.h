@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "loadline/time.h"
@@ -18,6 +19,8 @@ inline constexpr std::uint32_t kMaxTenants = 100'000;
 inline constexpr std::uint32_t kMaxQuotaKeys = 1'000'000;
 inline constexpr std::uint32_t kLongestRefillSeconds = 3 * 86'400;  // of a quota's burst
 inline constexpr std::uint32_t kMaxRetryAfter = 3600;               // seconds
+inline constexpr std::uint32_t kMaxSignals = 4;
+inline constexpr std::uint32_t kMaxSignalName = 23;  // bytes
 
 // How many may wait. `automatic` follows the wait budget: as many as can start within it, at the
 // service time that is being measured.
@@ -64,6 +67,15 @@ struct GroupPolicy {
   [[nodiscard]] std::string_view name_view() const noexcept { return name.data(); }
 };
 
+// A number that is reported from outside (Gate::report), and what is right of it at most: while it
+// is above, a law that finds the limit does not raise it, and has it lowered: see limit/pressure.h.
+struct SignalPolicy {
+  std::array<char, kMaxSignalName + 1> name{};  // as a class's
+  double at_most = 0;                           // above 0, in the unit of what is reported
+
+  [[nodiscard]] std::string_view name_view() const noexcept { return name.data(); }
+};
+
 // How often one key may ask, whatever room there is: `requests` in each `per`, `burst` of them at
 // once. A request above it is refused as `quota` (429), which is the caller's doing and not ours.
 struct QuotaPolicy {
@@ -75,9 +87,24 @@ struct QuotaPolicy {
   [[nodiscard]] constexpr bool any() const noexcept { return requests != 0; }
 };
 
+// Who finds the limit: `fixed` is a person's choice, `automatic` a law of our own (see
+// loadline/limit/auto_limit.h); the others exist because people know them, and to be compared with:
+// loadline/limit/NAME.h says of each where it comes from.
+enum class Law : std::uint8_t { fixed, automatic, aimd, vegas, gradient2, envoy, brpc, trpc };
+inline constexpr std::uint32_t kLaws = 8;
+
 struct Policy {
-  // Units of work in flight at once, 1 to kMaxLimit. 0 is refused: there is no safe default.
+  // Units of work in flight at once, 1 to kMaxLimit. 0 is refused where it is fixed: there is no
+  // safe default. Where a law finds it, this is where it begins; 0 leaves that to the law.
   std::uint32_t limit = 0;
+  Law law = Law::fixed;
+  // What a law may choose from, inclusive: 1 <= least <= most <= kMaxLimit. Where they are left as
+  // they are here, a law with bounds of its own keeps to those.
+  std::uint32_t limit_least = 1;
+  std::uint32_t limit_most = kMaxLimit;
+  // Say nothing where the limit is fixed.
+  std::array<SignalPolicy, kMaxSignals> signals{};
+  std::uint8_t signal_count = 0;  // 0 to kMaxSignals
 
   QueueSize queue{};
   Discipline discipline = Discipline::adaptive;
@@ -135,6 +162,15 @@ int find_class(const Policy& policy, std::string_view name) noexcept;
 // The same for groups.
 bool add_group(Policy& policy, std::string_view name, std::uint16_t tenants) noexcept;
 int find_group(const Policy& policy, std::string_view name) noexcept;
+
+// The same for signals.
+bool add_signal(Policy& policy, std::string_view name, double at_most) noexcept;
+int find_signal(const Policy& policy, std::string_view name) noexcept;
+
+// A signal's value as people write it: "20%", "50ms", "1.5s", "200us" or a plain number, as "12" or
+// "0.5"; up to 15 digits. Of those behind the point, the 7th and all after it are passed over.
+// Shares are of 1, times in seconds.
+std::optional<double> parse_signal_value(std::string_view text) noexcept;
 
 // Why a policy was refused. `field` names the member; `text` is a sentence with the value and what
 // is allowed.

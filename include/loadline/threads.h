@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <string_view>
 #include <utility>
@@ -78,6 +79,10 @@ struct Options {
 
   // Null: CLOCK_MONOTONIC. Not owned; must outlive the Doorkeeper and all permits.
   const Clock* clock = nullptr;
+
+  // Where proc and sys are looked for, for the signals cpu_pressure and cpu_throttled (see
+  // loadline/cpu_pressure.h): the background thread reads them once a second. Tests have their own.
+  const char* root = "";
 };
 
 // Leave to do the work. Move-only: whoever holds it may give it back on any thread, and it is given
@@ -104,6 +109,9 @@ class [[nodiscard]] Permit {
   void succeed() noexcept { release(Outcome::success); }
   // It failed: its duration says nothing.
   void fail() noexcept { release(Outcome::failure); }
+  // It was given up when its caller had ceased to wait. The same as succeed() once the deadline has
+  // passed or the caller has left: a law that finds the limit takes it for a reason for less.
+  void give_up() noexcept { release(Outcome::late); }
   // Gives the slot back now. Again, or on an empty permit: nothing happens. After the lease has run
   // out the slot is long gone; then it is only counted as late.
   void release(Outcome ended) noexcept;
@@ -228,7 +236,8 @@ struct Opened;
 class Doorkeeper {
  public:
   // A policy without classes gets the default ones. Refused with a field and a sentence if the
-  // policy or an option is not sound; field "system" if memory or a thread could not be had.
+  // policy or an option is not sound; field "signals" if what the kernel tells of the CPU is asked
+  // for and cannot be read, "system" if memory or a thread could not be had.
   static Opened open(Policy policy, Options options = {}) noexcept;
 
   Doorkeeper() noexcept = default;  // shut: nothing but `if (door)`, moving and destroying
@@ -289,18 +298,28 @@ class Doorkeeper {
   // ---- Keeping -------------------------------------------------------------------------------
 
   // The rules, under load. Classes and groups keep their names and number, and what was opened
-  // without tenants or a quota gets none. Refused as open() refuses.
+  // without tenants, a quota, a law that finds the limit or a signal of the CPU gets none. Refused
+  // as open() refuses.
   PolicyError reconfigure(Policy policy) noexcept;
-  bool set_limit(std::uint32_t limit) noexcept;  // 1 to kMaxLimit; false otherwise
+  // 1 to kMaxLimit; false otherwise. A limit that was found stays there until reconfigure() asks
+  // its law again.
+  bool set_limit(std::uint32_t limit) noexcept;
   void set_mode(Mode mode) noexcept;
   // While draining, whoever asks is refused as `draining`; who waits already still starts.
   void set_draining(bool draining) noexcept;
+
+  // A signal from outside has this value, as in report("db_latency", 0.012): see SignalPolicy and
+  // Gate::report. Waits for nobody and allocates nothing; once a second is often enough. False
+  // where the policy in force has no such signal, or no law, or it cannot be a value.
+  bool report(std::string_view signal, double value) noexcept;
 
   // The end: from now on everybody is refused as `draining`, whatever the mode, and so is everyone
   // who waits. Permits stay good. May be called again.
   void close() noexcept;
 
   [[nodiscard]] Snapshot snapshot() const noexcept;
+  // How the limit was found: see Gate::limit_events.
+  std::size_t limit_events(std::uint64_t& next, std::span<LimitEvent> out) const noexcept;
 
  private:
   explicit Doorkeeper(Engine* engine) noexcept : engine_(engine) {}

@@ -18,14 +18,15 @@ _loadline() {
   else
     case ${COMP_WORDS[1]}:$previous in
       *:--name) return ;;
+      run:--limit) words="auto" ;;
       *:--queue) words="auto off" ;;
       serve:--distribution) words="fixed exponential lognormal" ;;
       sim:--format) words="auto nginx apache apache-us apache-ms apache-s csv azure-llm" ;;
       load:--arrivals) words="poisson fixed" ;;
-      load:--retries) words="off now backoff" ;;
+      load:--retries) words="off now backoff loadline" ;;
       *:--config | *:--nginx | *:--module | *:--upstream-ca | *:--access-log | *:--json-file | demo:--json | \
         *:--runtime | check:* | sim:--replay | sim:--plot | sim:--json | sim:--no-oracle | sim:[!-]*) ;;
-      set:*) words="limit= on observe off draining=on draining=off" ;;
+      set:*) words="limit= limit=auto on observe off draining=on draining=off" ;;
       *) return ;;
     esac
   fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make.sh COMMAND FOLDER: writes the manual pages into FOLDER: loadline(1) from what the command says of
-# itself, loadline.yaml(5), loadline-nginx(5), loadline-scenarios(5) and loadline-traces(5) from docs/. So they say what those say.
+# itself, loadline.yaml(5), loadline-nginx(5), loadline-scenarios(5), loadline-traces(5) and loadline-auto(7) from docs/. So they say what those say.
 set -euo pipefail
 command=$(realpath "$1") folder=$(realpath "$2")
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -31,3 +31,4 @@ from_docs loadline.yaml 5 configuration.md
 from_docs loadline-nginx 5 nginx.md
 from_docs loadline-scenarios 5 scenarios.md
 from_docs loadline-traces 5 traces.md
+from_docs loadline-auto 7 auto.md

@@ -171,6 +171,10 @@ int loadline_gate_set_limit(loadline_gate* gate, uint32_t limit) {
   return gate != nullptr && gate->door.set_limit(limit) ? 1 : 0;
 }
 
+int loadline_gate_report(loadline_gate* gate, const char* signal, double value) {
+  return gate != nullptr && signal != nullptr && gate->door.report(signal, value) ? 1 : 0;
+}
+
 int loadline_gate_set_mode(loadline_gate* gate, int mode) {
   if (gate == nullptr || mode < LOADLINE_ON || mode > LOADLINE_OFF) {
     return 0;
@@ -254,6 +258,9 @@ void loadline_permit_release(loadline_permit* permit, int outcome) {
     case LOADLINE_FAILURE:
       permit->permit.fail();
       break;
+    case LOADLINE_LATE:
+      permit->permit.release(Outcome::late);
+      break;
     default:
       permit->permit.release(Outcome::ignored);
   }
@@ -291,6 +298,9 @@ int loadline_gate_numbers(const loadline_gate* gate, loadline_numbers* numbers) 
   out.leases_expired = all.leases_expired;
   out.returned_late = all.returned_late;
   out.service_mean_ns = all.gate.service_mean.ns;
+  out.law = static_cast<std::uint32_t>(all.gate.law);
+  out.searching = all.gate.searching ? 1 : 0;
+  out.limit_events = all.gate.limit_events;
   write_sized(*numbers, out);
   return 1;
 }
@@ -322,4 +332,9 @@ uint64_t loadline_gate_rejected(const loadline_gate* gate, int importance, const
 const char* loadline_reason_name(uint32_t index) {
   return index < loadline::kReasons ? c_string(loadline::name(static_cast<loadline::Reason>(index)))
                                     : nullptr;
+}
+
+const char* loadline_law_name(uint32_t index) {
+  return index < loadline::kLaws ? c_string(loadline::name(static_cast<loadline::Law>(index)))
+                                 : nullptr;
 }

@@ -43,9 +43,40 @@ std::optional<Duration> time(std::string_view text, Duration low, Duration high)
 }
 
 bool set_limit(loadline_policy& out, std::string_view value) noexcept {
-  const auto limit = number<std::uint32_t>(value, 1, kMaxLimit);
-  out.policy.limit = limit.value_or(0);
-  return limit.has_value();
+  if (const auto limit = number<std::uint32_t>(value, 1, kMaxLimit)) {
+    out.policy.law = Law::fixed;
+    out.policy.limit = *limit;
+    return true;
+  }
+  out.policy.law = law_of(value).value_or(Law::fixed);
+  out.policy.limit = 0;
+  return out.policy.law != Law::fixed;
+}
+
+template <std::uint32_t Policy::*Number>
+bool set_limit_number(loadline_policy& out, std::string_view value) noexcept {
+  const auto given = number<std::uint32_t>(value, 1, kMaxLimit);
+  out.policy.*Number = given.value_or(0);
+  return given.has_value();
+}
+
+// What stands before the first mark and behind it; without one, all of it is `first`.
+struct Cut {
+  std::string_view first;
+  std::string_view rest;
+  bool has_rest = false;
+};
+Cut cut_at(std::string_view text, char mark) noexcept {
+  const std::size_t at = text.find(mark);
+  return at == std::string_view::npos ? Cut{.first = text, .rest = {}}
+                                      : Cut{text.substr(0, at), text.substr(at + 1), true};
+}
+
+bool set_signal(loadline_policy& out, std::string_view value) noexcept {
+  const Cut name = cut_at(value, ':');
+  const auto at_most = parse_signal_value(name.rest);
+  return at_most && *at_most > 0 && find_signal(out.policy, name.first) < 0 &&
+         add_signal(out.policy, name.first, *at_most);
 }
 
 bool set_queue(loadline_policy& out, std::string_view value) noexcept {
@@ -75,18 +106,6 @@ std::optional<std::uint16_t> percent(std::string_view text) noexcept {
   }
   const auto whole = number<std::uint16_t>(text.substr(0, text.size() - 1), 1, 100);
   return whole ? std::optional(static_cast<std::uint16_t>(*whole * 10)) : std::nullopt;
-}
-
-// What stands before the first mark and behind it; without one, all of it is `first`.
-struct Cut {
-  std::string_view first;
-  std::string_view rest;
-  bool has_rest = false;
-};
-Cut cut_at(std::string_view text, char mark) noexcept {
-  const std::size_t at = text.find(mark);
-  return at == std::string_view::npos ? Cut{.first = text, .rest = {}}
-                                      : Cut{text.substr(0, at), text.substr(at + 1), true};
 }
 
 bool set_class(loadline_policy& out, std::string_view value) noexcept {
@@ -202,7 +221,13 @@ struct Key {
 };
 
 constexpr Key kKeys[] = {
-    {"limit", set_limit, "a whole number from 1 to 1000000"},
+    {"limit", set_limit, "a whole number from 1 to 1000000, or auto"},
+    {"limit_from", set_limit_number<&Policy::limit>, "a whole number from 1 to 1000000"},
+    {"limit_least", set_limit_number<&Policy::limit_least>, "a whole number from 1 to 1000000"},
+    {"limit_most", set_limit_number<&Policy::limit_most>, "a whole number from 1 to 1000000"},
+    {"signal", set_signal,
+     "NAME:VALUE, a new name each time, up to 4 of up to 23 bytes, with a value above 0 as 20%, "
+     "50ms or 12"},
     {"queue", set_queue, "auto, off or a whole number from 1 to 60000"},
     {"discipline", set_discipline, "adaptive, fifo or lifo"},
     {"heavy_share", set_heavy_share, "a share from 1% to 100%"},

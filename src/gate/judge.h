@@ -63,12 +63,6 @@ template <class Sync>
 }
 
 template <class Sync>
-[[gnu::always_inline]] inline bool BasicGate<Sync>::admits_all() const noexcept {
-  return (published().flags.load(std::memory_order_relaxed) &
-          (detail::kFlagObserve | detail::kFlagOff)) != 0;
-}
-
-template <class Sync>
 bool BasicGate<Sync>::is_off() const noexcept {
   return (published().flags.load(std::memory_order_relaxed) & detail::kFlagOff) != 0;
 }

@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "learn.h"
 #include "loadline/gate.h"
 #include "recovery.h"
 #include "rules.h"
@@ -60,8 +61,22 @@ constexpr std::size_t waiters_offset(Capacity capacity) noexcept {
 }
 
 template <class Sync>
+constexpr std::size_t learner_offset(Capacity capacity) noexcept {
+  const std::size_t waiters_end =
+      waiters_offset<Sync>(capacity) + capacity.tickets * sizeof(ShadowWaiter);
+  constexpr std::size_t kAlign = alignof(Learner<Sync>);
+  return capacity.learns == 0 ? waiters_end : (waiters_end + kAlign - 1) / kAlign * kAlign;
+}
+
+template <class Sync>
+constexpr std::size_t rings_offset(Capacity capacity) noexcept {
+  return learner_offset<Sync>(capacity) + (capacity.learns == 0 ? 0 : sizeof(Learner<Sync>));
+}
+
+template <class Sync>
 constexpr std::size_t end_offset(Capacity capacity) noexcept {
-  return waiters_offset<Sync>(capacity) + capacity.tickets * sizeof(ShadowWaiter);
+  return rings_offset<Sync>(capacity) +
+         (capacity.learns == 0 ? 0 : capacity.participants * sizeof(SampleRing<Sync>));
 }
 
 }  // namespace detail
@@ -74,7 +89,8 @@ std::size_t BasicGate<Sync>::bytes_for(Capacity capacity) noexcept {
 template <class Sync>
 std::uint32_t BasicGate<Sync>::tickets_that_fit(std::size_t bytes, Capacity beside) noexcept {
   beside.tickets = 0;
-  const std::size_t before = bytes_for(beside);
+  const std::size_t before =
+      bytes_for(beside) + (beside.learns == 0 ? 0 : alignof(detail::Learner<Sync>));
   const std::size_t each = sizeof(TicketAt) + sizeof(detail::ShadowWaiter) +
                            (beside.tenant_buckets == 0 ? 0 : sizeof(detail::TenantPlace));
   const std::size_t tickets = bytes < before ? 0 : (bytes - before) / each;
@@ -120,6 +136,9 @@ typename BasicGate<Sync>::OpenError BasicGate<Sync>::create(void* memory, std::s
     ::new (made.tickets_ + i) TicketAt{};
   }
   made.clear_tables();
+  if (made.learner_ != nullptr && !made.learner_->mutex.init()) {
+    return OpenError::no_mutex;
+  }
   made.guarded().now = now;
   made.guarded().estimated_at = now;
   for (auto& since : made.published().occupied_since) {
@@ -127,6 +146,10 @@ typename BasicGate<Sync>::OpenError BasicGate<Sync>::create(void* memory, std::s
   }
   made.rebuild_lists();
   made.take_up(policy);
+  if (made.learner_ != nullptr) {
+    made.learner_->seal = made.learner_->knowledge.sum();
+    made.learn(now, true);
+  }
   made.head_->layout = detail::layout_hash<Sync>();
   made.head_->bytes = bytes_for(capacity);
   made.head_->capacity = capacity;
@@ -182,6 +205,12 @@ void BasicGate<Sync>::point_into(std::byte* base, Capacity capacity) noexcept {
   }
   shadow_ = reinterpret_cast<detail::Shadow<Sync>*>(base + detail::shadow_offset<Sync>(capacity));
   waiters_ = reinterpret_cast<detail::ShadowWaiter*>(base + detail::waiters_offset<Sync>(capacity));
+  if (capacity.learns != 0) {
+    learner_ =
+        reinterpret_cast<detail::Learner<Sync>*>(base + detail::learner_offset<Sync>(capacity));
+    rings_ =
+        reinterpret_cast<detail::SampleRing<Sync>*>(base + detail::rings_offset<Sync>(capacity));
+  }
 }
 
 // Rounds begin far from 0, so that an account never has to go below it.
@@ -206,6 +235,12 @@ void BasicGate<Sync>::clear_tables() noexcept {
   ::new (shadow_) detail::Shadow<Sync>{};
   for (std::uint32_t i = 0; i < capacity_.tickets; ++i) {
     ::new (waiters_ + i) detail::ShadowWaiter{};
+  }
+  if (learner_ != nullptr) {
+    ::new (learner_) detail::Learner<Sync>{};
+    for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
+      ::new (rings_ + i) detail::SampleRing<Sync>{};
+    }
   }
   forget_shadow();
 }
@@ -289,6 +324,7 @@ Signals BasicGate<Sync>::tick(Instant now) noexcept {
     signals |= expire(now);
     signals |= dispatch_all(now);
   }
+  signals |= learn(now, true);
   return signals;
 }
 
@@ -323,6 +359,7 @@ bool BasicGate<Sync>::set_limit(std::uint32_t limit, Instant now, Signals& signa
     }
     Policy changed = policy();
     changed.limit = limit;
+    changed.law = Law::fixed;
     take_up(changed);
   }
   signals |= dispatch_all(now);
@@ -340,6 +377,7 @@ Signals BasicGate<Sync>::set_mode(Mode mode, Instant now) noexcept {
   while (!published().flags.compare_exchange_weak(
       flags, (flags & ~kModes) | chosen, std::memory_order_acq_rel, std::memory_order_relaxed)) {
   }
+  move_epoch();
   {
     Section section(*this, now, Section::Patience::administration);
     if (section.held()) {

@@ -25,61 +25,109 @@
 namespace loadline {
 
 template <class Sync>
-Offer BasicGate<Sync>::offer_observed(Slot& mine, const Request& request, Instant now) noexcept {
+Offer BasicGate<Sync>::offer_unjudged(Participant who, const Request& request,
+                                      Instant now) noexcept {
+  Slot& mine = slot(who);
   const std::uint32_t cost = charge(request);
-  if (is_off()) {
-    return let_in(mine, request, cost, now);
+  Offer answer;
+  const bool let = is_off() ? let_in(answer, mine, request, cost, now)
+                            : let_in_observed(answer, mine, request, cost, now);
+  if (!let) {
+    return offer(who, request, now);
   }
-  Foretold told;
-  if (charge_quota(request, now).ns != 0) {
-    told.reason = Reason::quota;
-  } else {
-    told = foretell(mine, request, cost, now);
-    if (told.reason != Reason::none) {
-      refund_quota(request, told.reason);
-    }
-  }
-  if (told.reason != Reason::none) {
-    detail::add_alone(mine.observed_beside, 1U);
-    Offer answer = let_pass(mine, request, told.reason, now);
-    answer.permit.tenant_ = request.tenant;
-    answer.permit.kind_ = Permit::observed | told.kind;
-    return answer;
-  }
-  // Before it is in the word: else others might take it for one who is not observed.
-  detail::add_alone(mine.observed_held, cost);
-  Offer answer = let_in(mine, request, cost, now);
-  answer.permit.kind_ |= Permit::observed | told.kind;
-  return answer;
-}
-
-// Starts a request whatever is in flight.
-template <class Sync>
-Offer BasicGate<Sync>::let_in(Slot& mine, const Request& request, std::uint32_t cost,
-                              Instant now) noexcept {
-  Word word = load_word();
-  while (!replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
-    word = load_word();
-  }
-  Offer answer = started(mine, request, cost, now);
-  if (cost > 1 && word.waiting() != 0) {
+  if (answer.permit.cost_ > 1 && load_word().waiting() != 0) {
     // Heavy requests that wait may be passed from now on, which has to be said in the word.
     answer.signals |= dispatch_all(now);
   }
   return answer;
 }
 
-// What it would be turned away for. Nothing is foretold while the mutex cannot be had.
+// In the word, whatever it is told: a gate that begins to enforce its limit must know who runs.
+// False if it has to be judged after all.
+template <class Sync>
+bool BasicGate<Sync>::let_in_observed(Offer& answer, Slot& mine, const Request& request,
+                                      std::uint32_t cost, Instant now) noexcept {
+  const Foretold told = foretell(mine, request, cost, now);
+  if (told.reason != Reason::none && is_observed_alone(request)) {
+    let_past(answer, mine, request, now);
+  } else {
+    // Before it is in the word: else others might take it for one who is not observed.
+    detail::add_alone(mine.observed_held, cost);
+    if (!let_in(answer, mine, request, cost, now)) {
+      untie(mine, told.kind, cost);
+      detail::add_alone(mine.observed_held, 0U - cost);
+      if (told.reason == Reason::none) {
+        refund_quota(request, told.reason);
+      }
+      return false;
+    }
+  }
+  answer.permit.kind_ |= Permit::observed | told.kind;
+  if (told.reason != Reason::none) {
+    note_observed(request.importance, told.reason);
+    answer.reason = told.reason;
+  }
+  return true;
+}
+
+// Do others have to keep to the limit?
+template <class Sync>
+bool BasicGate<Sync>::is_observed_alone(const Request& request) const noexcept {
+  return request.observe && !observes();
+}
+
+// Beside the word: where the others are judged, one who would have been turned away must not take
+// their places.
+template <class Sync>
+void BasicGate<Sync>::let_past(Offer& answer, Slot& mine, const Request& request,
+                               Instant now) noexcept {
+  detail::add_alone(mine.observed_beside, 1U);
+  start(answer, mine, request, 0, now);
+}
+
+// Starts a request whatever is in flight. False if it has to be judged, since the mode has changed:
+// it is read after the word, whose epoch moves with it.
+template <class Sync>
+bool BasicGate<Sync>::let_in(Offer& answer, Slot& mine, const Request& request, std::uint32_t cost,
+                             Instant now) noexcept {
+  Word word;
+  do {
+    word = load_word();
+    if (!passes_unjudged(request)) {
+      return false;
+    }
+  } while (!replace_word(mine, word, word.with_in_flight_added(cost), cost));
+  start(answer, mine, request, cost, now);
+  return true;
+}
+
+// What it would be turned away for. A quota is charged only if it would not be.
 template <class Sync>
 typename BasicGate<Sync>::Foretold BasicGate<Sync>::foretell(Slot& mine, const Request& request,
                                                              std::uint32_t cost,
                                                              Instant now) noexcept {
+  if (charge_quota(request, now).ns != 0) {
+    return {.reason = Reason::quota};
+  }
+  const Foretold told = foretell_in_shadow(mine, request, cost, now);
+  if (told.reason != Reason::none) {
+    refund_quota(request, told.reason);
+  }
+  return told;
+}
+
+// Nothing is foretold while the mutex cannot be had.
+template <class Sync>
+typename BasicGate<Sync>::Foretold BasicGate<Sync>::foretell_in_shadow(Slot& mine,
+                                                                       const Request& request,
+                                                                       std::uint32_t cost,
+                                                                       Instant now) noexcept {
   Section section(*this, now);
   if (!section.held()) {
     return {};
   }
   catch_up(section.now());
-  // With those that would have been turned away.
+  // With those that run beside the word.
   const bool within_limit =
       std::uint64_t{load_word().in_flight()} + shadow_->beside + cost <= limit();
   Foretold told{.kind = within_limit ? Permit::timed : Permit::plain};
@@ -113,7 +161,7 @@ void BasicGate<Sync>::look_around(Instant now) noexcept {
   }
   shadow_->others = in_flight - std::min(in_flight, observed);
   shadow_->beside = beside;
-  if (std::uint64_t{in_flight} + beside > limit() && observes()) {
+  if (in_flight > limit() && observes()) {
     shadow_->times.crowded_for(now - shadow_->looked_at);
   }
   shadow_->looked_at = now;
@@ -415,16 +463,20 @@ void BasicGate<Sync>::note_observed(std::uint32_t importance, Reason reason) noe
       1, std::memory_order_relaxed);
 }
 
-// An observed request has ended. That it has ended is noted without the mutex; what cannot be noted
-// without is left out.
+// It no longer runs for real, and so ends in the shadow. Noted without the mutex.
 template <class Sync>
-void BasicGate<Sync>::end_observed(Slot& mine, const Ending& ending, Instant now) noexcept {
-  const bool tied = (ending.kind & Permit::tied) != 0;
-  if (tied) {
-    const std::uint64_t units = ShadowUnits::of(ending.cost).packed();
+void BasicGate<Sync>::untie(Slot& mine, std::uint8_t kind, std::uint32_t cost) noexcept {
+  if ((kind & Permit::tied) != 0) {
+    const std::uint64_t units = ShadowUnits::of(cost).packed();
     detail::add_alone(mine.observed_tied, 0U - units);
     shadow_->ended.fetch_add(units, std::memory_order_relaxed);
   }
+}
+
+// An observed request has ended. What cannot be noted without the mutex is left out.
+template <class Sync>
+void BasicGate<Sync>::end_observed(Slot& mine, const Ending& ending, Instant now) noexcept {
+  untie(mine, ending.kind, ending.cost);
   {
     Section section(*this, now);
     if (section.held()) {

@@ -76,7 +76,7 @@ Offer BasicGate<Sync>::offer_slowly(Participant who, const Request& request, Ver
     return offer_exempt(mine, request, now);
   }
   if (passes_unjudged(request)) {
-    return offer_observed(mine, request, now);
+    return offer_unjudged(who, request, now);
   }
   const std::uint32_t cost = charge(request);
   while (verdict == Verdict::admit && cost == 1) {
@@ -88,10 +88,19 @@ Offer BasicGate<Sync>::offer_slowly(Participant who, const Request& request, Ver
     }
     verdict = told.verdict;
     if (verdict == Verdict::admit && replace_word(mine, word, word.with_in_flight_added(1), 1)) {
-      return started(mine, request, 1, now);
+      Offer answer = started(mine, request, 1, now);
+      answer.permit.bound_ = fills(word, request.importance, 1);
+      return answer;
     }
   }
   return offer_locked(who, request, cost, now);
+}
+
+// Whether one more of this cost takes the last slot of its class.
+template <class Sync>
+bool BasicGate<Sync>::fills(Word word, std::uint32_t importance,
+                            std::uint32_t cost) const noexcept {
+  return std::uint64_t{word.in_flight()} + cost >= threshold(importance);
 }
 
 // Beside the limit, and never waiting: who asks whether a server lives must hear so while it is
@@ -105,19 +114,12 @@ Offer BasicGate<Sync>::offer_exempt(Slot& mine, const Request& request, Instant 
     return rejection(rejected(mine, request.importance, Reason::limit, now));
   }
   mine.exempt_held.store(held + 1, std::memory_order_relaxed);
-  Offer answer = full && !is_off() ? let_pass(mine, request, Reason::limit, now)
-                                   : admitted(mine, request.importance, 0, now);
-  answer.permit.kind_ = Permit::Kind::exempt;
-  return answer;
-}
-
-// An admission of one who would have been turned away, and therefore takes no place in the word.
-template <class Sync>
-Offer BasicGate<Sync>::let_pass(Slot& mine, const Request& request, Reason reason,
-                                Instant now) noexcept {
-  note_observed(request.importance, reason);
   Offer answer = admitted(mine, request.importance, 0, now);
-  answer.reason = reason;
+  answer.permit.kind_ = Permit::Kind::exempt;
+  if (full && !is_off()) {
+    note_observed(request.importance, Reason::limit);
+    answer.reason = Reason::limit;
+  }
   return answer;
 }
 
@@ -145,7 +147,8 @@ Offer BasicGate<Sync>::started(Slot& mine, const Request& request, std::uint32_t
 
 template <class Sync>
 void BasicGate<Sync>::give_back_special(Slot& mine, Ending ending, Instant now) noexcept {
-  if (ending.ended == Outcome::success && (ending.kind & Permit::exempt) == 0) {
+  const bool done = ending.ended == Outcome::success || ending.ended == Outcome::late;
+  if (done && (ending.kind & Permit::exempt) == 0) {
     record_service(mine, ending.took);
   }
   if ((ending.kind & Permit::heavy) != 0) {
@@ -213,6 +216,7 @@ template <class Sync>
       return false;
     }
     start(answer, mine, request, cost, now);
+    answer.permit.bound_ = fills(word, request.importance, cost);
     return true;
   }
   if (judgement.verdict == Verdict::wait) {
@@ -225,6 +229,7 @@ template <class Sync>
   }
   if (turns_order(judgement, request.importance, now)) {
     note_standing(request.importance, now);
+    publish_waiting();  // who is next now may be a heavy one that stands aside
     return false;
   }
   refuse_offer(answer, turned_away(mine, request, judgement, now));

@@ -47,7 +47,7 @@ bool good_name(std::string_view name) noexcept {
 
 template <class Named, std::size_t N>
 Named* add_named(std::array<Named, N>& list, std::uint8_t& count, std::string_view name) noexcept {
-  if (count >= N || name.empty() || name.size() > kMaxClassName) {
+  if (count >= N || name.empty() || name.size() >= Named{}.name.size()) {
     return nullptr;
   }
   Named& added = list[count++];
@@ -155,6 +155,25 @@ PolicyError validate_tenants(const Policy& policy) noexcept {
   return {};
 }
 
+PolicyError validate_signals(const Policy& policy) noexcept {
+  if (policy.signal_count > kMaxSignals) {
+    return refuse("signals", "%u signals: allowed are 0 to %u", unsigned{policy.signal_count},
+                  kMaxSignals);
+  }
+  for (std::uint32_t i = 0; i < policy.signal_count; ++i) {
+    const SignalPolicy& here = policy.signals[i];
+    if (const char* fault =
+            name_fault(here.name_view(), find_signal(policy, here.name_view()), i)) {
+      return refuse("signals", "signal name '%s': %s", here.name.data(), fault);
+    }
+    if (!(here.at_most > 0) || !__builtin_isfinite(here.at_most)) {
+      return refuse("signals", "signal '%s' is to be at most %g: allowed is a number above 0",
+                    here.name.data(), here.at_most);
+    }
+  }
+  return {};
+}
+
 PolicyError validate_quota(const QuotaPolicy& quota) noexcept {
   constexpr std::uint32_t kMostRequests = 1'000'000;
   constexpr Duration kShortestPeriod = Duration::millis(1);
@@ -231,9 +250,69 @@ int find_group(const Policy& policy, std::string_view name) noexcept {
   return find_named(policy.groups, policy.group_count, name);
 }
 
+bool add_signal(Policy& policy, std::string_view name, double at_most) noexcept {
+  SignalPolicy* added = add_named(policy.signals, policy.signal_count, name);
+  if (added == nullptr) {
+    return false;
+  }
+  added->at_most = at_most;
+  return true;
+}
+
+int find_signal(const Policy& policy, std::string_view name) noexcept {
+  return find_named(policy.signals, policy.signal_count, name);
+}
+
+std::optional<double> parse_signal_value(std::string_view text) noexcept {
+  struct Unit {
+    std::string_view name;
+    double parts;  // of 1
+  };
+  constexpr Unit kUnits[] = {{"", 1}, {"%", 100}, {"s", 1}, {"ms", 1e3}, {"us", 1e6}};
+  constexpr std::uint32_t kMost = 15;       // which a double holds
+  constexpr std::uint32_t kMostBehind = 6;  // programs print as many as they have
+  double whole = 0;                         // of digits, exact
+  double divisor = 1;
+  std::uint32_t before = 0;
+  std::uint32_t behind = 0;
+  bool point = false;
+  for (; !text.empty() && (text.front() == '.' || (text.front() >= '0' && text.front() <= '9'));
+       text.remove_prefix(1)) {
+    if (text.front() == '.') {
+      if (point) {
+        return std::nullopt;
+      }
+      point = true;
+      continue;
+    }
+    if (behind == kMostBehind) {
+      continue;
+    }
+    whole = whole * 10 + (text.front() - '0');
+    divisor *= point ? 10 : 1;
+    (point ? behind : before) += 1;
+  }
+  const bool number = before >= 1 && before + behind <= kMost && point == (behind != 0);
+  for (const Unit& unit : kUnits) {
+    if (number && text == unit.name) {
+      return whole / (divisor * unit.parts);  // rounded once, so it is what the text says
+    }
+  }
+  return std::nullopt;
+}
+
 PolicyError validate(const Policy& policy) noexcept {
-  if (policy.limit == 0 || policy.limit > kMaxLimit) {
+  const bool fixed = policy.law == Law::fixed;
+  if ((fixed && policy.limit == 0) || policy.limit > kMaxLimit) {
     return refuse("limit", "limit %u: allowed is 1 to %u", policy.limit, kMaxLimit);
+  }
+  if (static_cast<std::uint32_t>(policy.law) >= kLaws) {
+    return refuse("law", "law %u: there are %u", static_cast<std::uint32_t>(policy.law), kLaws);
+  }
+  if (policy.limit_least == 0 || policy.limit_least > policy.limit_most ||
+      policy.limit_most > kMaxLimit) {
+    return refuse("limit_least", "limit_least %u, limit_most %u: allowed is 1 <= least <= most",
+                  policy.limit_least, policy.limit_most);
   }
   if (policy.queue.kind == QueueSize::Kind::fixed &&
       (policy.queue.entries == 0 || policy.queue.entries > kMaxQueue)) {
@@ -263,7 +342,7 @@ PolicyError validate(const Policy& policy) noexcept {
                   static_cast<long long>(policy.death_grace.ns / 1'000'000));
   }
   const PolicyError checks[] = {validate_classes(policy), validate_tenants(policy),
-                                validate_quota(policy.quota)};
+                                validate_quota(policy.quota), validate_signals(policy)};
   for (const PolicyError& error : checks) {
     if (error.refused()) {
       return error;

@@ -320,7 +320,6 @@ template <class Sync>
 inline bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& signals,
                                    Returned& returned) noexcept {
   TicketAt& ticket = tickets_[index];
-  const bool always = admits_all();
   const std::uint32_t count = guarded().waiting - 1;
   const std::uint32_t mask = mask_without(index);
   const std::uint32_t most = threshold(ticket.importance);
@@ -328,6 +327,7 @@ inline bool BasicGate<Sync>::grant(std::uint32_t index, Instant now, Signals& si
   Word word = load_word();
   Word next;
   do {
+    const bool always = admits_all();  // after the word, whose epoch moves with it
     if (!always && std::uint64_t{word.in_flight()} + cost > std::uint64_t{most} + returned.cost) {
       return false;
     }

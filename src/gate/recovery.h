@@ -169,7 +169,7 @@ void BasicGate<Sync>::restore_rules() noexcept {
                        guarded().policy_applied.load(std::memory_order_relaxed);
   if (!applied && validate_policy_of_the_block()) {
     apply_policy();
-  } else if (guarded().limit_told.load(std::memory_order_relaxed) != guarded().limiter.limit()) {
+  } else if (guarded().limit_told.load(std::memory_order_relaxed) != guarded().limit) {
     publish_limit();
   }
   skip_window();
@@ -297,6 +297,7 @@ bool BasicGate<Sync>::is_past_grace(Slot& dead, Duration grace, Instant now) noe
 template <class Sync>
 void BasicGate<Sync>::reclaim_the_dead(Instant now) noexcept {
   const Duration grace = policy().death_grace;
+  std::uint32_t in_grace = 0;
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
     if (slots_[i].attached.load(std::memory_order_relaxed) == 0) {
       continue;
@@ -311,9 +312,12 @@ void BasicGate<Sync>::reclaim_the_dead(Instant now) noexcept {
     if (is_past_grace(slots_[i], grace, now)) {
       reclaim(i);
       detail::add_alone(guarded().reclaimed, 1U);
+    } else {
+      ++in_grace;
     }
     slots_[i].alive.unlock();
   }
+  guarded().in_grace.store(in_grace, std::memory_order_relaxed);
 }
 
 }  // namespace loadline

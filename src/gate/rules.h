@@ -9,8 +9,8 @@ namespace loadline {
 
 // Estimates refuse nothing before this many completions.
 inline constexpr std::uint64_t kServicesToBelieve = 20;
-// How long a measured service time is believed without a newer one. It must not outlive its cause:
-// a mean from a bad minute that refuses everybody would never be measured again.
+// How long a measured service time is believed at least without a newer one. It must not outlive
+// its cause: a mean from a bad minute that refuses everybody would never be measured again.
 inline constexpr Duration kServiceMeanLife = Duration::seconds(1);
 inline constexpr Duration kTickInterval = Duration::millis(10);
 inline constexpr Duration kWindow = Duration::millis(100);
@@ -24,7 +24,8 @@ bool BasicGate<Sync>::accepts(const Policy& policy) const noexcept {
                     policy.queue.entries + Capacity::kSpareTickets <= capacity_.tickets;
   const Capacity asked = capacity_.for_tables(policy);
   const bool tables = (asked.tenant_buckets != 0) == (capacity_.tenant_buckets != 0) &&
-                      (asked.quota_keys == 0 || capacity_.quota_keys != 0);
+                      (asked.quota_keys == 0 || capacity_.quota_keys != 0) &&
+                      (asked.learns == 0 || capacity_.learns != 0);
   return !validate(policy).refused() && fits && tables;
 }
 
@@ -53,7 +54,7 @@ void BasicGate<Sync>::apply_policy() noexcept {
 
 template <class Sync>
 void BasicGate<Sync>::apply(const Policy& policy) noexcept {
-  guarded().limiter = Limiter(FixedLimit{policy.limit});
+  apply_limit(policy);
   guarded().queue = policy.queue;
   std::uint16_t above = 1000;
   for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
@@ -76,6 +77,23 @@ void BasicGate<Sync>::apply(const Policy& policy) noexcept {
       return_stride(policy.retry_after_max - policy.retry_after_min + 1U),
       std::memory_order_relaxed);
   publish_limit();
+}
+
+// Where a law finds the limit, the one in force is as good a beginning as any.
+template <class Sync>
+void BasicGate<Sync>::apply_limit(const Policy& policy) noexcept {
+  if (policy.law == Law::fixed) {
+    guarded().limit = policy.limit;
+  } else if (guarded().limit == 0) {
+    guarded().limit = std::clamp(policy.limit, policy.limit_least, policy.limit_most);
+  } else {
+    guarded().limit = std::clamp(guarded().limit, policy.limit_least, policy.limit_most);
+  }
+  if (policy.law == Law::fixed) {
+    published().searching.store(0, std::memory_order_relaxed);
+  }
+  published().law.store(static_cast<std::uint32_t>(policy.law), std::memory_order_relaxed);
+  detail::add_alone(guarded().rules_version, 1U);
 }
 
 template <class Sync>
@@ -119,7 +137,7 @@ void BasicGate<Sync>::apply_quota(const QuotaPolicy& quota) noexcept {
 // and its exchange fails.
 template <class Sync>
 void BasicGate<Sync>::publish_limit() noexcept {
-  const std::uint32_t limit = guarded().limiter.limit();
+  const std::uint32_t limit = guarded().limit;
   published().limit.store(limit, std::memory_order_relaxed);
   for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
     const std::uint64_t part = (std::uint64_t{limit} * guarded().shares[c] + 999) / 1000;
@@ -130,19 +148,26 @@ void BasicGate<Sync>::publish_limit() noexcept {
                                 std::memory_order_relaxed);
   publish_drain();
   publish_queue_limit();
+  move_epoch();
+  guarded().limit_told.store(limit, std::memory_order_release);
+}
+
+// Whoever was about to enter the word by what held before fails, and looks again.
+template <class Sync>
+void BasicGate<Sync>::move_epoch() noexcept {
   Word word = load_word();
   while (!head_->word.compare_exchange_weak(word.bits, word.with_next_epoch().bits,
                                             std::memory_order_acq_rel, std::memory_order_acquire)) {
   }
-  guarded().limit_told.store(limit, std::memory_order_release);
 }
 
 // How long until a slot comes free, while all are taken.
 template <class Sync>
 void BasicGate<Sync>::publish_drain() noexcept {
   const std::int64_t mean = published().service_mean_ns.load(std::memory_order_relaxed);
-  const std::int64_t limit = std::max(guarded().limiter.limit(), 1U);
-  published().drain_ns.store(mean / limit, std::memory_order_relaxed);
+  const std::int64_t limit = std::max(guarded().limit, 1U);
+  const bool known = published().searching.load(std::memory_order_relaxed) == 0;
+  published().drain_ns.store(known ? mean / limit : 0, std::memory_order_relaxed);
 }
 
 // `automatic`: as many as start within the wait budget, by Little's law: budget * limit / mean.
@@ -152,13 +177,16 @@ void BasicGate<Sync>::publish_queue_limit() noexcept {
   const QueueSize queue = guarded().queue;
   std::uint64_t places = queue.entries;
   if (queue.kind == QueueSize::Kind::automatic) {
-    const std::uint64_t limit = guarded().limiter.limit();
+    const std::uint64_t limit = guarded().limit;
     const auto budget =
         static_cast<std::uint64_t>(published().wait_budget_ns.load(std::memory_order_relaxed));
     const auto mean =
         static_cast<std::uint64_t>(published().service_mean_ns.load(std::memory_order_relaxed));
     places = mean == 0 ? limit * kUnmeasuredPlaces : (budget * limit + mean - 1) / mean;
     places = std::max<std::uint64_t>(places, 1);
+    if (published().searching.load(std::memory_order_relaxed) != 0) {
+      places = room;  // as many as there are: how many start in time is what is being looked for
+    }
   }
   published().queue_limit.store(static_cast<std::uint32_t>(std::min<std::uint64_t>(places, room)),
                                 std::memory_order_relaxed);
@@ -186,44 +214,45 @@ void BasicGate<Sync>::skip_window() noexcept {
 }
 
 // The mean moves by the share that the window's completions have among the last twenty and
-// themselves: a busy service is followed window by window, a quiet one over its last twenty.
-// Observing, these are the shadow's: what a service takes that does no more than its limit.
+// themselves: a busy service is followed window by window, a quiet one over its last twenty. One
+// that is no longer believed is forgotten, and as many are waited for as in the beginning: else the
+// first few that are let in after a standstill are averaged with it, and refuse everybody again.
+// Observing, these are the shadow's, if it has any: what a service takes that does no more than its
+// limit.
 template <class Sync>
 void BasicGate<Sync>::take_window(Services all, Instant now) noexcept {
   // Within these bounds, whatever the block holds.
   constexpr std::uint64_t kMostServices = 1U << 30;
-  const bool observed = observes();
-  const Services here =
-      observed ? Services{shadow_->services.count, shadow_->services.ns}
-               : Services{all.count - guarded().seen_services, all.ns - guarded().seen_service_ns};
+  const Services come{all.count - guarded().seen_services, all.ns - guarded().seen_service_ns};
+  const Duration mean = known_service_mean(now);
+  const bool forgotten =
+      mean.ns == 0 && published().service_mean_ns.load(std::memory_order_relaxed) != 0;
+  if (forgotten && come.count < kServicesToBelieve) {
+    return;
+  }
+  const Services shadows{shadow_->services.count, shadow_->services.ns};
+  const bool observed = observes() && !(forgotten && shadows.count == 0);
+  const Services here = observed ? shadows : come;
   shadow_->services = {};
   const auto count = static_cast<std::int64_t>(std::min(here.count, kMostServices));
   const Duration mean_here{static_cast<std::int64_t>(here.ns) / std::max<std::int64_t>(count, 1)};
-  const Duration mean{published().service_mean_ns.load(std::memory_order_relaxed)};
   if (all.count >= kServicesToBelieve && (mean.ns != 0 || count != 0)) {
     const std::int64_t share = count + std::int64_t{kServicesToBelieve};
     const Duration first =
-        observed ? mean_here : Duration{static_cast<std::int64_t>(all.ns / all.count)};
+        observed || forgotten ? mean_here : Duration{static_cast<std::int64_t>(all.ns / all.count)};
     const Duration moved =
         mean.ns == 0 ? first : mean + Duration{(mean_here - mean).ns / share * count};
     published().service_mean_ns.store(std::max<std::int64_t>(moved.ns, 1),
                                       std::memory_order_relaxed);
-    const Duration life = std::max(kServiceMeanLife, moved + moved);
+    // Twice as long as it takes, where all work, until the next completes.
+    const std::int64_t limit = std::max(guarded().limit, 1U);
+    const Duration life = std::max(kServiceMeanLife, Duration{(moved + moved).ns / limit});
     published().service_mean_until.store((now + life).ns, std::memory_order_relaxed);
     publish_drain();
   }
   guarded().seen_services = all.count;
   guarded().seen_service_ns = all.ns;
-  const std::uint32_t limit_before = guarded().limiter.limit();
-  guarded().limiter.take({.now = now,
-                          .completions = static_cast<std::uint64_t>(count),
-                          .service_mean = mean_here,
-                          .in_flight = load_word().in_flight()});
-  if (guarded().limiter.limit() != limit_before) {
-    publish_limit();
-  } else {
-    publish_queue_limit();
-  }
+  publish_queue_limit();
 }
 
 }  // namespace loadline

@@ -36,6 +36,7 @@ template <class Sync>
   permit.importance_ = ticket.importance;
   permit.kind_ = Permit::Kind::plain;
   permit.held_ = true;
+  permit.bound_ = true;
   if (ticket.heavy) {
     detail::add_alone(guarded().granted_heavy, 0U - ticket.cost);
     detail::add_alone(mine.heavy_held, ticket.cost);
@@ -279,13 +280,13 @@ bool BasicGate<Sync>::expire_ticket(std::uint32_t index, Instant now, Instant& n
   }
   const Instant due = waits ? ticket.start_by : ticket.decided + kGrantLife;
   const bool stale = !waits && now > due;
-  if ((!waits && !stale) || !sound(index, waits ? Expected::waiting : Expected::decided)) {
-    next = std::min(next, due);
-  } else if (abandoned(index)) {
+  const bool may_end =
+      (waits || stale) && sound(index, waits ? Expected::waiting : Expected::decided);
+  if (may_end && abandoned(index)) {
     drop(index);
-  } else if (stale) {
+  } else if (may_end && stale) {
     take_back(index, signals);
-  } else if (now >= due) {
+  } else if (may_end && now >= due) {
     refuse(index, ticket.late_reason, now, signals);
   } else {
     next = std::min(next, due);

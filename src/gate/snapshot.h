@@ -94,6 +94,12 @@ Snapshot BasicGate<Sync>::snapshot() const noexcept {
     all.classes[c].threshold = threshold(c);
     all.classes[c].newest_first = newest_first(c);
   }
+  all.law = static_cast<Law>(published().law.load(kRelaxed));
+  all.searching = published().searching.load(kRelaxed) != 0;
+  if (learner_ != nullptr) {
+    all.limit_events = learner_->log.count.load(kRelaxed);
+    all.left_out = learner_->left_out.load(kRelaxed);
+  }
   all.reclaimed = guarded().reclaimed.load(kRelaxed);
   all.reclaimed_units = guarded().reclaimed_units.load(kRelaxed);
   all.taken_back = guarded().taken_back.load(kRelaxed);

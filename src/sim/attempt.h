@@ -43,22 +43,28 @@ struct Attempt {
   std::uint32_t instance = 0;
   std::uint32_t held = kNothing;  // its place at its instance's door, if the door holds any
   std::uint32_t cost = 1;
-  std::uint32_t attempt = 1;     // 1 is the first
-  std::uint32_t open_links = 0;  // that have not been answered yet
+  std::uint32_t attempt = 1;      // 1 is the first
+  std::uint32_t open_links = 0;   // that have not been answered yet
+  std::uint32_t call = kNothing;  // of Callers, where those who call use the client half
   std::uint16_t population = 0;
   std::uint16_t service = 0;
   std::uint16_t link = 0;  // of Origin::service: which of its parent's service
   Origin origin = Origin::caller;
   std::uint8_t importance = 0;
   std::uint8_t group = Request::kNoGroup;
-  bool fails = false;    // the answer will be an error
-  bool gone = false;     // its caller has left, and has done about it what he does
-  bool worked = false;   // its own work is done; what it needs of links may not be
-  bool stopped = false;  // given up for a caller who has left
+  bool needs_worker = true;
+  bool fails = false;         // the answer will be an error
+  bool further_down = false;  // and is marked as not its own
+  bool elsewhere = false;     // not at the instance where the one before it was
+  bool gone = false;          // its caller has left, and has done about it what he does
+  bool worked = false;        // its own work is done; what it needs of links may not be
+  bool stopped = false;       // given up for a caller who has left
 
   [[nodiscard]] bool needs_links(std::size_t links) const noexcept {
     return links != 0 && !fails && origin != Origin::probe;
   }
+  // By the client half.
+  [[nodiscard]] bool is_led() const noexcept { return call != kNothing; }
   // The next attempt of the same call.
   [[nodiscard]] Attempt again() const noexcept {
     Attempt next = *this;
@@ -67,7 +73,8 @@ struct Attempt {
     next.offered = next.started = next.begun = Instant::never();
     next.open_links = 0;
     next.held = kNothing;
-    next.fails = next.gone = next.worked = next.stopped = false;
+    next.fails = next.further_down = next.elsewhere = next.gone = next.worked = next.stopped =
+        false;
     return next;
   }
 };

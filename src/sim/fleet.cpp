@@ -5,9 +5,15 @@
 #include <iterator>
 
 #include "sim/gate_door.h"
+#include "sim/random.h"
 #include "sim/seconds.h"
 
 namespace loadline::sim {
+namespace {
+
+constexpr std::uint64_t kTurnStream = 0x7475726e00000000;  // and the service
+
+}  // namespace
 
 Fleet::Fleet(const Scenario& scenario, std::uint64_t seed, Site& site, Owner& owner)
     : scenario_(scenario), seed_(seed), site_(site), owner_(owner) {
@@ -102,7 +108,25 @@ std::uint32_t Fleet::choose(std::uint16_t service, std::uint32_t but) {
   if (turn.members.size() == 1) {
     return turn.members.front();
   }
-  return by_load(service) ? least_loaded(turn, but) : in_turn(turn, but);
+  switch (scenario_.services[service].balance) {
+    case ServiceModel::Balance::least_loaded:
+      return least_loaded(turn, but);
+    case ServiceModel::Balance::random:
+      return at_random(service, but);
+    case ServiceModel::Balance::in_turn:
+      break;
+  }
+  return in_turn(turn, but);
+}
+
+// Of all but `but`.
+std::uint32_t Fleet::at_random(std::uint16_t service, std::uint32_t but) {
+  Turn& turn = turns_[service];
+  const bool has_other = std::binary_search(turn.members.begin(), turn.members.end(), but);
+  const std::size_t others = turn.members.size() - (has_other ? 1 : 0);
+  Draws draws(seed_, kTurnStream + service, turn.next++);
+  const std::uint32_t drawn = turn.members[draws.bits() % others];
+  return drawn == but ? turn.members.back() : drawn;
 }
 
 std::uint32_t Fleet::in_turn(Turn& turn, std::uint32_t but) const noexcept {

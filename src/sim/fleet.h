@@ -50,6 +50,10 @@ class Fleet {
 
   // Whose turn it is; never `but` if there is another. kNone: nobody is in turn.
   [[nodiscard]] std::uint32_t choose(std::uint16_t service, std::uint32_t but = kNone);
+  // How many instances of a service there are to choose from.
+  [[nodiscard]] std::size_t choices(std::uint16_t service) const noexcept {
+    return turns_[service].members.size();
+  }
   // What a probe of it came to.
   void probed(std::uint32_t instance, bool well);
   // It has been asked, or has answered one who asked.
@@ -94,6 +98,7 @@ class Fleet {
     return scenario_.services[service].balance == ServiceModel::Balance::least_loaded;
   }
   [[nodiscard]] std::uint32_t in_turn(Turn& turn, std::uint32_t but) const noexcept;
+  [[nodiscard]] std::uint32_t at_random(std::uint16_t service, std::uint32_t but);
   [[nodiscard]] static std::uint32_t least_loaded(const Turn& turn, std::uint32_t but) noexcept;
 
   const Scenario& scenario_;

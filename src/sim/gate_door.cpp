@@ -205,9 +205,11 @@ void GateDoor::release(std::uint64_t id) {
   Held here = let_go({id});
   units_ -= here.permit.cost();
   const Attempt& attempt = site_.attempt({id});
-  const bool says_nothing = attempt.stopped || !model_.tells_service_times;
+  const bool late = site_.loop().now() > attempt.told;
+  const bool says_nothing = (attempt.stopped && !late) || !model_.tells_service_times;
   const Outcome outcome = says_nothing    ? Outcome::ignored
                           : attempt.fails ? Outcome::failure
+                          : late          ? Outcome::late
                                           : Outcome::success;
   const Signals signals = gate_.release(me_, here.permit, outcome, site_.loop().now());
   site_.answer({id});
@@ -302,6 +304,12 @@ std::uint32_t GateDoor::room_of(std::uint32_t importance) const noexcept {
   return static_cast<std::uint32_t>((gate_.limit() * share + 999) / 1000);
 }
 
+void GateDoor::note_limit_events() {
+  std::array<LimitEvent, LimitEvents::kKept> some;
+  const std::size_t count = gate_.limit_events(next_event_, some);
+  events_.insert(events_.end(), some.begin(), some.begin() + count);
+}
+
 // A heavy head that does not fit is passed by nobody of its class or below, so light ones count as
 // kept from an idle slot only where no heavy one of their class or above waits.
 void GateDoor::look() {
@@ -310,6 +318,7 @@ void GateDoor::look() {
   if (in_flight != units_) {
     ++watch_.miscounts;
   }
+  note_limit_events();
   if (watch_.limits.empty() || watch_.limits.back().limit != gate_.limit()) {
     watch_.limits.push_back({site_.loop().now(), gate_.limit()});
   }

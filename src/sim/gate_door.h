@@ -42,6 +42,8 @@ class GateDoor final : public Door {
   void look() override;
 
   [[nodiscard]] Snapshot snapshot() const noexcept { return gate_.snapshot(); }
+  // All that its law has done.
+  [[nodiscard]] const std::vector<LimitEvent>& limit_events() const noexcept { return events_; }
 
  private:
   // What the door holds of one who waits or is worked on.
@@ -71,6 +73,7 @@ class GateDoor final : public Door {
   void stop_waiting(AttemptId id);
   void conclude(AttemptId id, Settled& settled);
   void heed(Signals signals);
+  void note_limit_events();
   [[nodiscard]] bool light_waits_above(std::uint32_t importance) const noexcept;
   [[nodiscard]] std::uint32_t room_of(std::uint32_t importance) const noexcept;
   [[nodiscard]] Held& hold(AttemptId id);
@@ -98,6 +101,9 @@ class GateDoor final : public Door {
   };
   std::vector<Due> due_;
   Instant timer_ = Instant::never();
+
+  std::vector<LimitEvent> events_;
+  std::uint64_t next_event_ = 0;
 
   bool ticks_ = false;    // a tick is on its way
   bool stirred_ = false;  // something has happened since the last one

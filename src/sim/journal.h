@@ -16,6 +16,7 @@ enum class Fate : std::uint8_t {
   refused,   // by the gate, at once or after a wait
   left,      // its caller went, and it was given up: while it waited, or when it was worked on
   open,      // it was still under way when the run ended
+  held_back  // never offered: the client half of those who call did not let the call go
 };
 
 struct Ending {
@@ -38,6 +39,10 @@ struct Ending {
   std::uint8_t importance = 0;
 
   [[nodiscard]] bool admitted() const noexcept { return started != Instant::never(); }
+  // It was made, and has come to its end.
+  [[nodiscard]] bool decided() const noexcept {
+    return fate != Fate::open && fate != Fate::held_back;
+  }
   // Somebody still waited for the answer.
   [[nodiscard]] bool good() const noexcept { return fate == Fate::answered && ended <= deadline; }
 

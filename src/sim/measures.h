@@ -71,7 +71,7 @@ double share(const Journal& journal, Span span, Which which, Pick pick = {}) {
   std::uint64_t all = 0;
   std::uint64_t those = 0;
   for (const Ending& e : journal) {
-    if (e.fate != Fate::open && span.holds(e.offered) && pick(e)) {
+    if (e.decided() && span.holds(e.offered) && pick(e)) {
       ++all;
       those += which(e) ? 1 : 0;
     }

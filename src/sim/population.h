@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "loadline/decision.h"
 #include "loadline/time.h"
 #include "sim/arrivals.h"
+#include "sim/client_half.h"
 #include "sim/distribution.h"
 
 namespace loadline::sim {
@@ -21,6 +23,9 @@ struct Retry {
   bool after_timeout = false;             // also when patience has run out; at once
   bool after_failure = false;             // also when the answer was an error
   bool elsewhere = false;                 // never at the instance that has just been tried
+  // Instead of all the above: the client half decides. It knows patience for the bound of an
+  // attempt, and hears of its end.
+  std::optional<ClientHalf> client{};
 };
 
 // Which tenant a caller belongs to: one of `count` names from `first` on. Without any, none.
@@ -42,6 +47,7 @@ struct Population {
   bool departs = false;                 // and when a caller who waits has gone
   std::uint8_t importance = 0;
   std::uint32_t cost = 1;
+  bool needs_worker = true;  // otherwise its work is done beside the workers, as by a cache
   Tenants tenants{};
   Retry retry{};
   std::uint32_t service = 0;  // which they call: an index into Scenario::services

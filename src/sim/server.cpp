@@ -57,6 +57,11 @@ void Server::take(AttemptId id, Duration work) {
   begin_waiting(0);
 }
 
+void Server::take_beside(AttemptId id, Duration work) {
+  owner_.begun(id);
+  loop_.at<&Server::finish_beside>(reached(speed_, loop_.now(), seconds(work)), *this, id.bits);
+}
+
 void Server::take_chore(Duration work) {
   line_.push_front({kChore, work});
   begin_waiting(0);
@@ -133,6 +138,14 @@ void Server::finish(std::uint64_t bits) {
   owner_.finished(id);
 }
 
+void Server::finish_beside(std::uint64_t bits) {
+  const AttemptId id{bits};
+  if (owner_.still_lives(id)) {
+    owner_.worked(id);
+    owner_.finished(id);
+  }
+}
+
 void Server::count_busy(int change) {
   busy_seconds_ = busy_seconds();
   counted_ = loop_.now();
@@ -154,7 +167,7 @@ double Server::clock() const noexcept {
 }
 
 double Server::done_since(Instant begun, double begun_clock) const noexcept {
-  return shares() ? clock() - begun_clock : gathered(speed_, begun, loop_.now());
+  return shares() ? clock() - begun_clock : done_beside_since(begun);
 }
 
 void Server::advance() {

@@ -73,6 +73,8 @@ class Server {
   Server(const ServerModel& model, EventLoop& loop, Owner& owner, double pace = 1.0);
 
   void take(AttemptId id, Duration work);
+  // Work that needs no worker, nor waits in line for one; it takes its time all the same.
+  void take_beside(AttemptId id, Duration work);
   // Work that nobody waits for; before all that is in line.
   void take_chore(Duration work);
   // Gives up one that has not been finished, whether it has `begun` or not. Its owner is told
@@ -85,6 +87,10 @@ class Server {
   [[nodiscard]] std::size_t busy() const noexcept { return busy_; }
   // What one has got, in seconds of work, who was begun then, when shared_clock() said so much.
   [[nodiscard]] double done_since(Instant begun, double begun_clock) const noexcept;
+  // The same of one whose work is done beside the workers.
+  [[nodiscard]] double done_beside_since(Instant begun) const noexcept {
+    return gathered(speed_, begun, loop_.now());
+  }
   [[nodiscard]] double shared_clock() const noexcept { return shares() ? clock() : 0; }
   // Seconds in which workers have been busy, all together.
   [[nodiscard]] double busy_seconds() const noexcept;
@@ -112,6 +118,7 @@ class Server {
   void fill();
   Job next();
   void finish(std::uint64_t id);
+  void finish_beside(std::uint64_t id);
   [[nodiscard]] bool concerns(AttemptId id) const noexcept {
     return id == kChore || owner_.still_lives(id);
   }

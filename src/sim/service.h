@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/client_half.h"
 #include "sim/distribution.h"
 #include "sim/door.h"
 #include "sim/gate_door.h"
@@ -23,6 +24,9 @@ struct Link {
   std::uint32_t attempts = 1;
   Duration pause{};                     // between attempts
   Duration patience = Duration::max();  // of an attempt; never more than is left of the request's
+  // Each instance decides by the client half instead of `attempts` and `pause`, and marks what
+  // fails for want of the other.
+  std::optional<ClientHalf> client{};
 };
 
 // Who asks each instance whether it is ready, and takes it out of the balancer's turn if it is not.
@@ -47,7 +51,7 @@ struct Scaling {
 };
 
 struct ServiceModel {
-  enum class Balance : std::uint8_t { in_turn, least_loaded };
+  enum class Balance : std::uint8_t { in_turn, least_loaded, random };
 
   std::string name = "service";
   ServerModel server;             // each instance's

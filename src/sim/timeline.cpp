@@ -232,6 +232,9 @@ class Drawer {
   explicit Drawer(const Ruler& ruler) : ruler_(ruler), refused_(kReasons, Rate(ruler)) {}
 
   void take(const Ending& e) {
+    if (e.fate == Fate::held_back) {
+      return;  // nobody was asked
+    }
     const Instant ended = e.fate == Fate::open ? ruler_.end() : e.ended;
     offered_.count(e.offered);
     waiting_.add(e.offered, std::min(e.started, ended));
@@ -251,6 +254,7 @@ class Drawer {
         break;
       case Fate::left:
       case Fate::open:
+      case Fate::held_back:
         break;
     }
   }

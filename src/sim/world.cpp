@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 
-#include "sim/fleet.h"
 #include "sim/seconds.h"
+#include "sim/world_state.h"
 
 namespace loadline::sim {
 namespace {
 
 // Streams of random numbers: two for each population, then these.
-constexpr std::uint64_t kLinkStream = 0x6c696e6b00000000;     // and the population
 constexpr std::uint64_t kFailureStream = 0x6661696c00000000;  // and the population
 constexpr std::uint64_t kThinkStream = 0x7468696e00000000;    // and the population
 constexpr std::uint64_t kJitterStream = 0x6a69747400000000;   // and the population
@@ -20,125 +18,6 @@ constexpr std::uint64_t kProbePath = 0x70726f6265000000;      // in place of lin
 constexpr std::uint64_t kEventsOfAStep = 1 << 14;             // between two reports of progress
 constexpr std::size_t kMostAttempts = 100'000'000;
 constexpr int kNumberBits = 48;  // of a call's number, where its population travels with it
-
-class World final : public Site, public Fleet::Owner {
- public:
-  World(const Scenario& scenario, std::uint64_t seed, const Progress& progress)
-      : scenario_(scenario),
-        seed_(seed),
-        progress_(progress),
-        end_(Instant{} + scenario.length),
-        fleet_(scenario, seed, *this, *this) {
-    calls_.resize(scenario.populations.size());
-    for (std::size_t p = 0; p < scenario.populations.size(); ++p) {
-      if (scenario.populations[p].arrivals.is_closed()) {
-        expect_users(p);
-      } else {
-        expect_call(p, Instant{});
-      }
-    }
-    journal_.reserve(expected_calls());
-    loop_.at<&World::close>(end_, *this);
-  }
-
-  Result run();
-
-  // One that has been stopped is nobody's any more, though its door may still have to hear of it.
-  [[nodiscard]] bool still_lives(AttemptId id) const noexcept override { return lives(id); }
-  void touch(Door& door) override {
-    if (touched_.empty() || touched_.back() != &door) {
-      touched_.push_back(&door);
-    }
-  }
-
-  void start(AttemptId id) override;
-  void answer(AttemptId id) override;
-  void refuse(AttemptId id, Reason reason, std::uint16_t retry_after) override;
-  void forget(AttemptId id) override { end(id, Fate::left); }
-
-  void begun(AttemptId id) override {
-    Attempt& attempt = attempts_[id];
-    attempt.begun = loop_.now();
-    attempt.begun_clock = instance(attempt).server.shared_clock();
-  }
-  bool worked(AttemptId id) override;
-  void finished(AttemptId id) override;
-  void probe(std::uint32_t instance) override;
-
- private:
-  [[nodiscard]] const Population& population(const Attempt& a) const noexcept {
-    return scenario_.populations[a.population];
-  }
-  [[nodiscard]] const ServiceModel& service(const Attempt& a) const noexcept {
-    return scenario_.services[a.service];
-  }
-  [[nodiscard]] Instance& instance(const Attempt& a) noexcept { return fleet_[a.instance]; }
-  // Of a caller who neither tries again nor calls again.
-  [[nodiscard]] bool nobody_hears(const Attempt& a) const noexcept {
-    return a.origin == Origin::caller && population(a).retry.attempts == 1 &&
-           !population(a).arrivals.is_closed();
-  }
-  // What belongs to a call, at this place among the services that it needs.
-  [[nodiscard]] Draws draws_of_call(std::uint64_t stream, const Attempt& a) const noexcept {
-    return {seed_, Draws(stream + a.population, a.path, 0).bits(), a.number};
-  }
-  // What belongs to one attempt of that, and to these attempts of those that need it.
-  [[nodiscard]] Draws draws_of_attempt(std::uint64_t stream, const Attempt& a) const noexcept {
-    return {seed_, Draws(stream + a.population, a.path, Draws(a.tries, 0, a.attempt).bits()).bits(),
-            a.number};
-  }
-
-  // Calls.
-  [[nodiscard]] std::size_t expected_calls() const noexcept {
-    constexpr double kMost = 1e7;
-    double calls = 0;
-    for (const Population& here : scenario_.populations) {
-      calls += here.arrivals.expected(scenario_.length);
-    }
-    return static_cast<std::size_t>(std::min(calls, kMost));
-  }
-  void expect_call(std::uint64_t p, Instant previous);
-  void call(std::uint64_t p);
-  void expect_users(std::uint64_t p);
-  void expect_user(std::uint64_t p, Instant when, std::uint64_t number);
-  void user_calls(std::uint64_t who);
-  void make_call(std::uint64_t p, std::uint64_t number);
-  void offer(std::uint64_t bits);
-  void offer_elsewhere(std::uint64_t bits);
-  void lose_patience(std::uint64_t bits);
-  void depart(std::uint64_t bits);
-  void hear(const Attempt& last, Fate fate, Duration told);
-  void try_again(const Attempt& last, Duration pause);
-  void conclude(const Attempt& last);
-
-  // What a request needs of other services.
-  void call_links(AttemptId id);
-  void hear_of_link(const Attempt& last, Fate fate);
-  void links_done(AttemptId id);
-
-  // Callers who have gone, and work for them.
-  void stop(std::uint64_t bits);
-  void leave_links(AttemptId parent);
-
-  void close(std::uint64_t) { fleet_.close(); }
-
-  void place(AttemptId id, std::uint32_t but);
-  void end(AttemptId id, Fate fate, Reason reason = Reason::none, std::uint16_t retry_after = 0);
-  void write(const Attempt& attempt, Fate fate, Instant ended, Reason reason = Reason::none,
-             std::uint16_t retry_after = 0);
-
-  const Scenario& scenario_;
-  std::uint64_t seed_;
-  const Progress& progress_;
-  Instant end_;
-  Fleet fleet_;
-  std::vector<Door*> touched_;
-  std::uint64_t events_ = 0;
-  std::vector<std::uint64_t> calls_;  // so far, by population
-  std::uint64_t probes_ = 0;
-  std::unordered_map<std::uint64_t, std::vector<AttemptId>> links_;  // by parent
-  Journal journal_;
-};
 
 // Of all gates together, from those of each.
 std::vector<LimitChange> sum_of_limits(Fleet& fleet) {
@@ -168,6 +47,8 @@ std::vector<LimitChange> sum_of_limits(Fleet& fleet) {
   return sum;
 }
 
+}  // namespace
+
 Result World::run() {
   loop_.run_until(scenario_.drains ? Instant::never() : end_, [this] {
     for (Door* const door : touched_) {
@@ -191,6 +72,7 @@ Result World::run() {
     done.watch.add(fleet_[i].door->watch());
     if (fleet_[i].gate_door != nullptr) {
       done.snapshots.push_back(fleet_[i].gate_door->snapshot());
+      done.limit_steps.push_back({fleet_[i].service, i, fleet_[i].gate_door->limit_events()});
     }
   }
   done.limits = sum_of_limits(fleet_);
@@ -244,6 +126,7 @@ void World::make_call(std::uint64_t p, std::uint64_t number) {
   attempt.work = attempt.brought = known == Listed::kUnknown ? here.work.draw(draws) : known;
   attempt.number = number;
   attempt.cost = here.cost;
+  attempt.needs_worker = here.needs_worker;
   attempt.population = static_cast<std::uint16_t>(p);
   attempt.service = static_cast<std::uint16_t>(here.service);
   attempt.importance = here.importance;
@@ -252,6 +135,7 @@ void World::make_call(std::uint64_t p, std::uint64_t number) {
     const bool in_turn = here.tenants.choice == Tenants::Choice::in_turn;
     attempt.tenant = here.tenants.first + (in_turn ? number : draws.bits()) % here.tenants.count;
   }
+  attempt.call = callers_.open(attempt, loop_.now());
   offer(id.bits);
 }
 
@@ -260,17 +144,39 @@ void World::offer(std::uint64_t bits) {
   Attempt& attempt = attempts_[id];
   const Population& here = population(attempt);
   attempt.offered = loop_.now();
-  attempt.deadline = attempt.offered + here.patience;
-  attempt.told = here.tells_deadline ? attempt.deadline : Instant::never();
-  if (here.departs || here.retry.after_timeout || here.arrivals.is_closed()) {
+  attempt.deadline = attempt.told = attempt.offered + here.patience;
+  if (attempt.is_led() && !callers_.send(attempt, loop_.now())) {
+    hold_back(id);
+    return;
+  }
+  if (!here.tells_deadline) {
+    attempt.told = Instant::never();
+  }
+  if (here.departs || here.retry.after_timeout || here.arrivals.is_closed() || attempt.is_led()) {
     loop_.at<&World::lose_patience>(attempt.deadline, *this, bits);
   }
-  place(id, here.retry.elsewhere && attempt.attempt > 1 ? attempt.instance : Fleet::kNone);
+  place(id);
 }
 
-void World::place(AttemptId id, std::uint32_t but) {
+// A call that is not let go is a call all the same; a retry that is not is none.
+void World::hold_back(AttemptId id) {
+  Attempt held = attempts_[id];
+  held.instance = Fleet::kNone;
+  attempts_.remove(id);
+  if (held.attempt == 1) {
+    write(held, Fate::held_back, loop_.now());
+  }
+  if (held.origin == Origin::caller) {
+    conclude(held);
+  } else {
+    link_ended(held, false);
+  }
+}
+
+void World::place(AttemptId id) {
   Attempt& attempt = attempts_[id];
-  const std::uint32_t chosen = fleet_.choose(attempt.service, but);
+  const std::uint32_t chosen =
+      fleet_.choose(attempt.service, attempt.elsewhere ? attempt.instance : Fleet::kNone);
   attempt.instance = chosen;
   if (chosen == Fleet::kNone) {
     end(id, Fate::failed);  // its balancer answers for nobody
@@ -289,13 +195,19 @@ void World::start(AttemptId id) {
     attempt.fails = true;
     attempt.work = model.failure_work;
   }
-  instance(attempt).server.take(id, attempt.work);
+  Server& server = instance(attempt).server;
+  if (attempt.needs_worker) {
+    server.take(id, attempt.work);
+  } else {
+    server.take_beside(id, attempt.work);
+  }
 }
 
 bool World::worked(AttemptId id) {
   Attempt& attempt = attempts_[id];
   attempt.worked = true;
-  return attempt.needs_links(service(attempt).links.size()) && service(attempt).keeps_worker;
+  return attempt.needs_worker && attempt.needs_links(service(attempt).links.size()) &&
+         service(attempt).keeps_worker;
 }
 
 void World::finished(AttemptId id) {
@@ -342,14 +254,16 @@ void World::depart(std::uint64_t bits) {
   }
   switch (attempt.origin) {
     case Origin::caller:
-      if (population(attempt).retry.after_timeout) {
+      if (attempt.is_led()) {
+        hear_by_client_half(attempt, {.fate = Fate::left});
+      } else if (population(attempt).retry.after_timeout) {
         try_again(attempt, Duration{});
       } else {
         conclude(attempt);
       }
       break;
     case Origin::service:
-      hear_of_link(attempt, Fate::left);
+      hear_of_link(attempt, {.fate = Fate::left});
       break;
     case Origin::probe:
       fleet_.probed(attempt.instance, false);
@@ -368,9 +282,12 @@ void World::stop(std::uint64_t bits) {
   attempt.stopped = true;
   const bool begun = attempt.begun != Instant::never();
   const bool works = !attempt.worked;
-  const bool keeps = attempt.worked && service(attempt).keeps_worker;
+  const bool needs_worker = attempt.needs_worker;
+  const bool keeps = attempt.worked && attempt.needs_worker && service(attempt).keeps_worker;
   if (works && begun) {
-    const double done = instance(attempt).server.done_since(attempt.begun, attempt.begun_clock);
+    const Server& server = instance(attempt).server;
+    const double done = needs_worker ? server.done_since(attempt.begun, attempt.begun_clock)
+                                     : server.done_beside_since(attempt.begun);
     attempt.work = std::min(attempt.work, duration(done));
   } else if (works) {
     attempt.work = Duration{};
@@ -378,31 +295,24 @@ void World::stop(std::uint64_t bits) {
   Instance& here = instance(attempt);
   leave_links(id);
   here.door->finished(id);
-  if (works) {
+  if (works && needs_worker) {
     here.server.give_up(begun);
   } else if (keeps) {
     here.server.let_go();
   }
 }
 
-void World::leave_links(AttemptId parent) {
-  const auto found = links_.find(parent.bits);
-  if (found == links_.end()) {
-    return;
-  }
-  const std::vector<AttemptId> left = std::move(found->second);
-  links_.erase(found);
-  for (const AttemptId link : left) {
-    depart(link.bits);
-  }
-}
-
-void World::hear(const Attempt& last, Fate fate, Duration told) {
+void World::hear(const Attempt& last, const Heard& heard) {
   if (last.gone) {
     return;
   }
+  if (last.is_led()) {
+    hear_by_client_half(last, heard);
+    return;
+  }
   const Retry& retry = population(last).retry;
-  const bool again = fate == Fate::refused || (fate == Fate::failed && retry.after_failure);
+  const bool again =
+      heard.fate == Fate::refused || (heard.fate == Fate::failed && retry.after_failure);
   if (!again) {
     conclude(last);
     return;
@@ -414,7 +324,18 @@ void World::hear(const Attempt& last, Fate fate, Duration told) {
   if (retry.jitter > 0) {
     pause *= 1 - retry.jitter * draws_of_attempt(kJitterStream, last).uniform();
   }
+  const Duration told = Duration::seconds(heard.retry_after);
   try_again(last, retry.obeys && told > Duration{} ? told : duration(pause));
+}
+
+void World::hear_by_client_half(const Attempt& last, const Heard& heard) {
+  const client::Next next =
+      callers_.ended(last, heard, fleet_.choices(last.service) > 1, loop_.now());
+  if (next.retry()) {
+    make_again(last, next.at, next.elsewhere);
+  } else {
+    conclude(last);
+  }
 }
 
 void World::try_again(const Attempt& last, Duration pause) {
@@ -422,7 +343,17 @@ void World::try_again(const Attempt& last, Duration pause) {
     conclude(last);
     return;
   }
-  loop_.at<&World::offer>(loop_.now() + pause, *this, attempts_.add(last.again()).bits);
+  make_again(last, loop_.now() + pause, population(last).retry.elsewhere);
+}
+
+void World::make_again(const Attempt& last, Instant when, bool elsewhere) {
+  const AttemptId id = attempts_.add(last.again());
+  attempts_[id].elsewhere = elsewhere;
+  if (last.origin == Origin::caller) {
+    loop_.at<&World::offer>(when, *this, id.bits);
+  } else {
+    loop_.at<&World::offer_elsewhere>(when, *this, id.bits);
+  }
 }
 
 // The caller has what he gets. One of a closed population calls again when he has thought.
@@ -433,79 +364,6 @@ void World::conclude(const Attempt& last) {
     expect_user(last.population, loop_.now() + arrivals.think(draws),
                 last.number + arrivals.users());
   }
-}
-
-void World::call_links(AttemptId id) {
-  const std::vector<Link>& links = service(attempts_[id]).links;
-  attempts_[id].open_links = static_cast<std::uint32_t>(links.size());
-  links_[id.bits];
-  for (std::size_t l = 0; l < links.size(); ++l) {
-    const Attempt& parent = attempts_[id];
-    Attempt attempt = parent.again();
-    attempt.attempt = 1;
-    attempt.origin = Origin::service;
-    attempt.parent = id;
-    attempt.link = static_cast<std::uint16_t>(l);
-    attempt.service = static_cast<std::uint16_t>(links[l].service);
-    attempt.called = loop_.now();
-    attempt.path = Draws(parent.path, 0, l).bits();
-    attempt.tries = Draws(parent.tries, 0, parent.attempt).bits();
-    Draws draws = draws_of_call(kLinkStream, attempt);
-    attempt.work = attempt.brought = scenario_.services[attempt.service].work.draw(draws);
-    offer_elsewhere(attempts_.add(attempt).bits);
-  }
-}
-
-// To a service that another one needs. Where nothing is left of the time it knows of, nobody is
-// asked.
-void World::offer_elsewhere(std::uint64_t bits) {
-  const AttemptId id{bits};
-  Attempt& attempt = attempts_[id];
-  if (!lives(attempt.parent)) {
-    attempts_.remove(id);  // nobody needs it any more
-    return;
-  }
-  const Attempt& parent = attempts_[attempt.parent];
-  const Duration patience = service(parent).links[attempt.link].patience;
-  attempt.offered = loop_.now();
-  attempt.deadline = std::min(parent.deadline, attempt.offered + patience);
-  attempt.told = std::min(parent.told, attempt.offered + patience);
-  if (attempt.told <= loop_.now()) {
-    const Attempt late = attempt;
-    attempts_.remove(id);
-    hear_of_link(late, Fate::left);
-    return;
-  }
-  links_[attempt.parent.bits].push_back(id);
-  loop_.at<&World::lose_patience>(attempt.told, *this, bits);
-  place(id, Fleet::kNone);
-}
-
-// A service that does not know that its own caller has gone tries again for him.
-void World::hear_of_link(const Attempt& last, Fate fate) {
-  if (!lives(last.parent)) {
-    return;
-  }
-  Attempt& parent = attempts_[last.parent];
-  const Link& link = service(parent).links[last.link];
-  const Instant next = loop_.now() + link.pause;
-  if (fate != Fate::answered && last.attempt < link.attempts && next < parent.told) {
-    loop_.at<&World::offer_elsewhere>(next, *this, attempts_.add(last.again()).bits);
-    return;
-  }
-  parent.fails = parent.fails || fate != Fate::answered;
-  if (--parent.open_links == 0) {
-    links_done(last.parent);
-  }
-}
-
-void World::links_done(AttemptId id) {
-  links_.erase(id.bits);
-  Instance& here = instance(attempts_[id]);
-  if (service(attempts_[id]).keeps_worker) {
-    here.server.let_go();
-  }
-  here.door->finished(id);
 }
 
 // One who asks waits for so long, and then has his answer too.
@@ -540,11 +398,11 @@ void World::end(AttemptId id, Fate fate, Reason reason, std::uint16_t retry_afte
   const Attempt ended = attempts_[id];  // its place may be another's from here on
   switch (ended.origin) {
     case Origin::caller:
-      hear(ended, fate, Duration::seconds(retry_after));
+      hear(ended, {fate, reason, retry_after});
       break;
     case Origin::service:
       if (!ended.gone) {
-        hear_of_link(ended, fate);
+        hear_of_link(ended, {fate, reason, retry_after});
       }
       break;
     case Origin::probe:
@@ -578,8 +436,6 @@ void World::write(const Attempt& attempt, Fate fate, Instant ended, Reason reaso
                       .reason = reason,
                       .importance = attempt.importance});
 }
-
-}  // namespace
 
 Result run(const Scenario& scenario, std::uint64_t seed, const Progress& progress) {
   return World(scenario, seed, progress).run();

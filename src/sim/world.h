@@ -18,6 +18,13 @@ struct Result {
   Watch watch;                      // of all doors together, but for `limits`
   std::vector<LimitChange> limits;  // of all gates together
   std::vector<Snapshot> snapshots;  // of each instance's gate at the end, where it has one
+  // What the laws did that find limits, of each gate in the same order.
+  struct Steps {
+    std::uint16_t service = 0;
+    std::uint32_t instance = 0;
+    std::vector<LimitEvent> events;
+  };
+  std::vector<Steps> limit_steps;
   std::vector<Fleet::Turnout> turnouts;
   Instant ended{};
 };

@@ -40,12 +40,16 @@ std::string refusal(loadline_policy* policy, const char* key, const char* value)
 TEST(CPolicy, TakesWhatItSaysItTakes) {
   const Policy policy(loadline_policy_new());
   const char* const good[][2] = {
-      {"limit", "1"},         {"limit", "1000000"},   {"queue", "auto"},      {"queue", "off"},
-      {"queue", "60000"},     {"wait", "1ms"},        {"wait", "1h"},         {"wait", "2m"},
-      {"retry_after", "1-1"}, {"lease", "off"},       {"lease", "100ms"},     {"lease", "24h"},
-      {"class", "a:100%"},    {"class", "b:50%:20%"}, {"discipline", "fifo"}, {"heavy_share", "1%"},
-      {"tenants", "off"},     {"tenants", "100000"},  {"group", "g"},         {"group", "h:1000"},
-      {"quota", "off"},       {"quota", "100/1s:20"}, {"quota_keys", "1"},    {"exempt", "0"},
+      {"limit", "auto"},      {"limit_from", "6"},    {"limit_least", "2"},
+      {"limit_most", "500"},  {"limit", "1"},         {"limit", "1000000"},
+      {"queue", "auto"},      {"queue", "off"},       {"queue", "60000"},
+      {"wait", "1ms"},        {"wait", "1h"},         {"wait", "2m"},
+      {"retry_after", "1-1"}, {"lease", "off"},       {"lease", "100ms"},
+      {"lease", "24h"},       {"class", "a:100%"},    {"class", "b:50%:20%"},
+      {"discipline", "fifo"}, {"heavy_share", "1%"},  {"tenants", "off"},
+      {"tenants", "100000"},  {"group", "g"},         {"group", "h:1000"},
+      {"quota", "off"},       {"quota", "100/1s:20"}, {"quota_keys", "1"},
+      {"exempt", "0"},        {"signal", "db:50ms"},  {"signal", "jobs:12"},
       {"class", "c:1%"},      {"default_class", "c"}};
   for (const auto& [key, value] : good) {
     char error[256] = "";
@@ -61,6 +65,7 @@ TEST(CPolicy, TakesWhatItSaysItTakes) {
 TEST(CPolicy, RefusesTheRestInWords) {
   const Policy policy(loadline_policy_new());
   const char* const bad[][2] = {
+      {"limit", "fixed"},    {"limit_from", "0"},     {"limit_least", "auto"},
       {"limit", "0"},        {"limit", "1000001"},    {"limit", "-1"},
       {"limit", "x"},        {"limit", ""},           {"limit", " 1"},
       {"limit", "1 "},       {"queue", "0"},          {"queue", "60001"},
@@ -73,6 +78,8 @@ TEST(CPolicy, RefusesTheRestInWords) {
       {"quota", "1/1s:"},    {"quota", "0/1s"},       {"quota_keys", "0"},
       {"exempt", "1001"},    {"class", ":50%"},       {"default_class", ""},
       {"retry_after", "1"},  {"retry_after", "4-1"},  {"retry_after", "0-1"},
+      {"signal", "db"},      {"signal", "db:"},       {"signal", ":5"},
+      {"signal", "db:0"},    {"signal", "db:-1"},     {"signal", "db:1h"},
       {"lease", "99ms"},     {"lease", "25h"},        {"wait", "99999999999999999999h"}};
   for (const auto& [key, value] : bad) {
     EXPECT_THAT(refusal(policy.get(), key, value),
@@ -81,6 +88,10 @@ TEST(CPolicy, RefusesTheRestInWords) {
   EXPECT_THAT(refusal(policy.get(), "limits", "1"), testing::HasSubstr("no key 'limits'"));
   loadline_policy_set(policy.get(), "class", "a", nullptr, 0);
   refusal(policy.get(), "class", "a");
+  loadline_policy_set(policy.get(), "signal", "db:1", nullptr, 0);
+  EXPECT_EQ(refusal(policy.get(), "signal", "db:2"),
+            "signal: 'db:2' is not NAME:VALUE, a new name each time, up to 4 of up to 23 bytes, "
+            "with a value above 0 as 20%, 50ms or 12");
 }
 
 TEST(CPolicy, AnErrorIsCutToItsBuffer) {
@@ -102,6 +113,48 @@ TEST(CGate, IsRefusedWithFieldAndSentence) {
   loadline_policy_set(policy.get(), "default_class", "nobody", nullptr, 0);
   EXPECT_EQ(loadline_gate_open(policy.get(), error, sizeof error), nullptr);
   EXPECT_THAT(error, testing::HasSubstr("'nobody'"));
+}
+
+TEST(CGate, HearsWhatIsReported) {
+  const Policy policy(loadline_policy_new());
+  loadline_policy_set(policy.get(), "limit", "auto", nullptr, 0);
+  loadline_policy_set(policy.get(), "limit_from", "100", nullptr, 0);
+  loadline_policy_set(policy.get(), "signal", "db_latency:50ms", nullptr, 0);
+  const Gate gate(loadline_gate_open(policy.get(), nullptr, 0));
+  ASSERT_NE(gate, nullptr);
+  EXPECT_EQ(loadline_gate_report(gate.get(), "db_latency", 0.075), 1);
+  EXPECT_TRUE(within_ten_seconds([&] {
+    loadline_numbers numbers = LOADLINE_NUMBERS_INIT;
+    loadline_gate_numbers(gate.get(), &numbers);
+    return numbers.limit == 75;
+  }));
+  EXPECT_EQ(loadline_gate_report(gate.get(), "db", 1), 0);
+  EXPECT_EQ(loadline_gate_report(gate.get(), "db_latency", -1), 0);
+  EXPECT_EQ(loadline_gate_report(gate.get(), nullptr, 1), 0);
+  EXPECT_EQ(loadline_gate_report(nullptr, "db_latency", 1), 0);
+}
+
+TEST(CGate, FindsItsLimit) {
+  const Policy policy(loadline_policy_new());
+  loadline_policy_set(policy.get(), "limit", "auto", nullptr, 0);
+  loadline_policy_set(policy.get(), "limit_from", "3", nullptr, 0);
+  const Gate gate(loadline_gate_open(policy.get(), nullptr, 0));
+  ASSERT_NE(gate, nullptr);
+  loadline_numbers numbers = LOADLINE_NUMBERS_INIT;
+  ASSERT_EQ(loadline_gate_numbers(gate.get(), &numbers), 1);
+  EXPECT_STREQ(loadline_law_name(numbers.law), "auto");
+  EXPECT_EQ(numbers.limit, 3U);
+  EXPECT_EQ(numbers.searching, 1U);
+  EXPECT_EQ(numbers.limit_events, 1U);
+  loadline_answer answer = LOADLINE_ANSWER_INIT;
+  loadline_request request = LOADLINE_REQUEST_INIT;
+  ASSERT_EQ(loadline_try_acquire(gate.get(), &request, &answer), LOADLINE_ADMITTED);
+  loadline_permit_release(answer.permit, LOADLINE_LATE);
+  ASSERT_EQ(loadline_gate_set_limit(gate.get(), 7), 1);
+  ASSERT_EQ(loadline_gate_numbers(gate.get(), &numbers), 1);
+  EXPECT_STREQ(loadline_law_name(numbers.law), "fixed");
+  EXPECT_EQ(numbers.in_flight, 0U);
+  EXPECT_EQ(loadline_law_name(UINT32_MAX), nullptr);
 }
 
 TEST(CNull, IsHarmlessEverywhere) {

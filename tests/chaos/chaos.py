@@ -150,19 +150,7 @@ class Run:
         self.proxy.control("mode=observe")
         time.sleep(self.random.uniform(0.05, 0.3))
         self.proxy.control("mode=on")
-        self.let_through_have_ended()
         self.limit_is(limit)
-
-    def let_through_have_ended(self) -> None:
-        """Who would have been turned away was let through beside the limit, and goes on beside it when it is enforced.
-        What the service has on top of what the gate counts is that; a single look may meet one on its way."""
-        for _ in range(10):
-            until("the service has no more than the gate counts", lambda: self.callers_beside() <= 0, 15)
-
-    def callers_beside(self) -> int:
-        if self.watch.service.stands_still:
-            return 0
-        return self.watch.service.take()["now"] - self.proxy.patient_state()["in_flight"]
 
     def drain(self) -> None:
         self.events.note("draining for a moment")

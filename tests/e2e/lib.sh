@@ -17,11 +17,15 @@
 #   LOADLINE_COMMAND  the loadline command
 #   LOADLINE_MODULE   ngx_http_loadline_module.so
 #   LOADLINE_NGINX    the nginx to run
+#   LOADLINE_STORM    the program of ./dev demo storm
+#   LOADLINE_CURL_ASK one call with the client half (tests/curl/ask.cpp)
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 LOADLINE_COMMAND=${LOADLINE_COMMAND:-$root/build/bin/loadline}
 LOADLINE_MODULE=${LOADLINE_MODULE:-$root/build/modules/ngx_http_loadline_module.so}
+LOADLINE_STORM=${LOADLINE_STORM:-$root/build/bin/storm}
+LOADLINE_CURL_ASK=${LOADLINE_CURL_ASK:-$root/build/bin/curl_ask}
 # By its whole path, which nginx needs to start its own successor.
 LOADLINE_NGINX=${LOADLINE_NGINX:-$(command -v nginx || echo /usr/sbin/nginx)}
 

@@ -21,6 +21,9 @@ namespace {
 constexpr std::uint32_t kSeats = 3;
 constexpr std::uint32_t kClasses = 4;
 constexpr std::size_t kMostHeld = 64;
+constexpr std::size_t kMostMutexes = kSeats + 2;  // the gate's, the learner's
+constexpr std::uint32_t kLeast = 2;
+constexpr std::uint32_t kMost = 9;
 
 class Scribbled {
  public:
@@ -64,6 +67,12 @@ class Scribbled {
       policy.tenants = 10;
       add_group(policy, "group", 3);
     }
+    if (learns_) {
+      policy.law = static_cast<Law>(input_.below(kLaws));
+      policy.limit_least = kLeast;
+      policy.limit_most = kMost;
+      policy.limit = std::max(policy.limit, kLeast);
+    }
     if (with_quota_) {
       policy.quota = {.requests = 10, .burst = 3, .keys = 16};
     }
@@ -73,12 +82,14 @@ class Scribbled {
   void make() {
     with_tenants_ = input_.flag();
     with_quota_ = input_.flag();
+    learns_ = input_.flag();
     Policy policy = any_policy();
     if (validate(policy).refused()) {  // tenants, and no queue or the newest first
       policy.queue = QueueSize::at_most(8);
       policy.discipline = Discipline::fifo;
     }
-    const Capacity capacity = Capacity{kSeats, Capacity::kSpareTickets + 8}.for_tables(policy);
+    Capacity capacity = Capacity{kSeats, Capacity::kSpareTickets + 8}.for_tables(policy);
+    capacity.learns = learns_ ? 1 : 0;
     bytes_ = Gate::bytes_for(capacity);
     FUZZ_EXPECT(posix_memalign(&memory_, 128, bytes_) == 0);
     FUZZ_EXPECT(Gate::create(memory_, bytes_, capacity, policy, now_, gate_) ==
@@ -98,6 +109,12 @@ class Scribbled {
     for (std::uint32_t i = 0; i < kSeats; ++i) {
       note_mutex(&slots[i].alive);
     }
+    if (learns_) {
+      note_mutex(&reinterpret_cast<detail::Learner<NativeSync>*>(
+                      static_cast<std::byte*>(memory_) +
+                      detail::learner_offset<NativeSync>(gate_.capacity()))
+                      ->mutex);
+    }
   }
   void note_mutex(NativeSync::Mutex* mutex) {
     mutexes_[mutex_count_++] = reinterpret_cast<std::byte*>(mutex);
@@ -107,12 +124,12 @@ class Scribbled {
   template <class Change>
   void scribble(Change change) {
     constexpr std::size_t kBytes = sizeof(NativeSync::Mutex);
-    std::array<std::array<std::byte, kBytes>, kSeats + 1> kept;
-    for (std::size_t i = 0; i < kept.size(); ++i) {
+    std::array<std::array<std::byte, kBytes>, kMostMutexes> kept;
+    for (std::size_t i = 0; i < mutex_count_; ++i) {
       std::memcpy(kept[i].data(), mutexes_[i], kBytes);
     }
     change(static_cast<std::byte*>(memory_));
-    for (std::size_t i = 0; i < kept.size(); ++i) {
+    for (std::size_t i = 0; i < mutex_count_; ++i) {
       std::memcpy(mutexes_[i], kept[i].data(), kBytes);
     }
   }
@@ -246,7 +263,7 @@ class Scribbled {
 
   void release(Seat& seat) {
     if (seat.who.valid() && !seat.permits.empty()) {
-      const auto ended = static_cast<Outcome>(input_.below(3));
+      const auto ended = static_cast<Outcome>(input_.below(4));
       check(gate_.release(seat.who, seat.permits.back(), ended, now_));
       seat.permits.pop_back();
     }
@@ -306,6 +323,9 @@ class Scribbled {
     FUZZ_EXPECT(all.class_count <= kMaxClasses);
     (void)gate_.limit();
     (void)gate_.in_flight();
+    std::array<LimitEvent, 5> events;
+    std::uint64_t next = input_.take<std::uint8_t>();
+    FUZZ_EXPECT(gate_.limit_events(next, events) <= events.size());
   }
 
   void sit(std::uint32_t i) {
@@ -331,12 +351,13 @@ class Scribbled {
   Bytes input_;
   bool with_tenants_ = false;
   bool with_quota_ = false;
+  bool learns_ = false;
   Instant now_{1'000'000'000'000};
   void* memory_ = nullptr;
   std::size_t bytes_ = 0;
   Gate gate_;
   std::array<Seat, kSeats> seats_;
-  std::array<std::byte*, kSeats + 1> mutexes_{};
+  std::array<std::byte*, kMostMutexes> mutexes_{};
   std::size_t mutex_count_ = 0;
 };
 

@@ -58,8 +58,8 @@ void check_scenario(const SimFile& file, const sim::Scenario& scenario) {
   }
 }
 
-void check(const std::string& text) {
-  const SimFile file = read_sim_text(text, "/nowhere");
+void check(const std::string& text, SimLength length) {
+  const SimFile file = read_sim_text(text, "/nowhere", length);
   check_faults(text, file.faults);
   if (!file.faults.empty()) {
     return;
@@ -73,6 +73,12 @@ void check(const std::string& text) {
     FUZZ_EXPECT(find_sim_figure(expectation.figure) != nullptr);
     FUZZ_EXPECT(expectation.from.span.from < expectation.from.span.to);
     FUZZ_EXPECT(expectation.bound.of != kOracle || file.oracle);
+    FUZZ_EXPECT(expectation.text.starts_with(expectation.what));
+    const Duration span = expectation.from.span.to - expectation.from.span.from;
+    FUZZ_EXPECT(expectation.each == Duration{} ||
+                (expectation.each <= expectation.every && expectation.each <= span));
+    const auto& other = expectation.bound.of_span;
+    FUZZ_EXPECT(!other || (!expectation.bound.of.empty() && other->from < other->to));
   }
 }
 
@@ -80,6 +86,10 @@ void check(const std::string& text) {
 }  // namespace loadline::tools
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  loadline::tools::check(std::string(reinterpret_cast<const char*>(data), size));
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  using loadline::tools::SimLength;
+  for (const SimLength length : {SimLength::usual, SimLength::shortened, SimLength::full}) {
+    loadline::tools::check(text, length);
+  }
   return 0;
 }

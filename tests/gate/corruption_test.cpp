@@ -156,6 +156,48 @@ TEST(Corruption, OfTheShadowIsContained) {
   }
 }
 
+// Whatever lies where the law was, or where its samples were: the limit stays within its bounds,
+// and nothing else is touched.
+TEST(Corruption, OfTheLearnerIsContained) {
+  constexpr LimitBounds kBounds{2, 9};
+  std::uint64_t repaired = 0;
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    Policy policy = policy_of(0, QueueSize::at_most(20));
+    policy.law = Law::automatic;
+    policy.limit_least = kBounds.least;
+    policy.limit_most = kBounds.most;
+    GateBox box(policy, 3);
+    const Participant a = box.attach(0);
+    const Participant b = box.attach(1);
+    std::mt19937 random(seed);
+    const Capacity capacity = box.gate.capacity();
+    // All but the mutex.
+    const std::size_t begin =
+        detail::learner_offset<NativeSync>(capacity) + offsetof(detail::Learner<NativeSync>, seal);
+    auto* const words =
+        reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(box.memory()) + begin);
+    const std::size_t learner =
+        (detail::rings_offset<NativeSync>(capacity) - begin) / sizeof *words;
+    const std::size_t all = (detail::end_offset<NativeSync>(capacity) - begin) / sizeof *words;
+    for (int round = 0; round < 20; ++round) {
+      words[random() % learner] = random() % 2 == 0 ? random() : 0;
+      words[random() % all] = random() % 4 == 0 ? 0xffffffff : random() % 64;
+      use(box, a, b, random);
+      const Snapshot found = box.gate.snapshot();
+      EXPECT_GE(found.limit, kBounds.least);
+      EXPECT_LE(found.limit, kBounds.most);
+      std::array<LimitEvent, LimitEvents::kKept> events;
+      std::uint64_t next = 0;
+      const std::size_t n = box.gate.limit_events(next, events);
+      ASSERT_LE(n, events.size());
+      for (std::size_t i = 0; i < n; ++i) {
+        repaired += events[i].reason.cause == LimitCause::repaired ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(repaired, 0U);
+}
+
 // Numbers that are divided by, multiplied or used as an index. Half of these once ended in a trap,
 // an overflow or a read outside of its array, as fuzzing found (tests/fuzz).
 using Head = detail::BlockHead<NativeSync>;
@@ -223,7 +265,7 @@ void zero(Law& law) {
 INSTANTIATE_TEST_SUITE_P(
     Of, NumberOfTheBlock,
     testing::Values(
-        Scribble{"NoLimit", [](Head& h) { zero(h.guarded.limiter); }},
+        Scribble{"NoLimit", [](Head& h) { zero(h.guarded.limit); }},
         Scribble{"MoreServicesSeenThanThereWere",
                  [](Head& h) { h.guarded.seen_services += 20 + 1; }},
         Scribble{"ServicesSeenAtTheEnd", [](Head& h) { h.guarded.seen_services = INT64_MAX; }},

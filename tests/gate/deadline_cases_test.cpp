@@ -47,6 +47,43 @@ TEST(DeadlineCases, OfFiveAtOnceOnlyTheOneThatCanFinishIsRunAndTheOthersAreToldA
   }
 }
 
+// Ten slots, work of 10 ms and 100 ms of patience; then the server stands still for ten seconds
+// with all slots taken. What those ten took is no more than a second's reason to refuse, and the
+// first that come after it are not averaged with them.
+TEST(DeadlineCases, AStandstillIsForgottenASecondAfterIt) {
+  GateBox box(policy_of(10));
+  const Participant me = box.attach();
+  const auto serve = [&](Duration work) {
+    std::vector<Offer> all;
+    for (int i = 0; i < 10; ++i) {
+      all.push_back(box.gate.offer(me, of_class(kCritical), box.now));
+    }
+    box.pass(work);
+    for (Offer& one : all) {
+      ASSERT_EQ(one.kind, admit);
+      box.gate.release(me, one.permit, Outcome::success, box.now);
+    }
+    box.gate.tick(box.now);
+  };
+  for (int i = 0; i < 100; ++i) {
+    serve(Duration::millis(10));
+  }
+  serve(Duration::seconds(10));
+  const Instant over = box.now;
+  Instant last_refusal{};
+  while (box.now < over + Duration::seconds(10)) {
+    Offer answer = box.gate.offer(me, due_in(box, Duration::millis(100)), box.now);
+    last_refusal = answer.kind == admit ? last_refusal : box.now;
+    box.pass(Duration::millis(10));
+    if (answer.kind == admit) {
+      box.gate.release(me, answer.permit, Outcome::success, box.now);
+    }
+    box.gate.tick(box.now);
+  }
+  // Ten more of 10 ms until twenty are known, the window that they close, and the second.
+  EXPECT_LE(last_refusal - over, Duration::millis(1300));
+}
+
 // The same before anything has been measured: they may hope, but none is run too late.
 TEST(DeadlineCases, OfFiveAtOnceNoneIsRunTooLateEvenIfTheServiceTimeIsUnknown) {
   GateBox box(policy_of(1));

@@ -85,6 +85,30 @@ TEST(Death, WhatADeadWorkerHeldComesBack) {
   shared.gate.detach(me, clock_now());
 }
 
+// Three times the limit, and enforced while it runs.
+TEST(Death, WhatADeadWorkerWasLetThroughWithComesBack) {
+  SharedGate shared(policy_of(10, QueueSize::none()));
+  shared.gate.set_mode(Mode::observe, clock_now());
+  const pid_t pid = shared.child([&] {
+    const Participant me = shared.gate.attach(0, clock_now());
+    for (int i = 0; i < 30; ++i) {
+      shared.gate.offer(me, of_class(kCritical), clock_now());
+    }
+    pause();
+  });
+  ASSERT_TRUE(within_ten_seconds([&] { return shared.gate.in_flight() == 30; }));
+  shared.gate.set_mode(Mode::on, clock_now());
+  const Participant me = shared.gate.attach(1, clock_now());
+  EXPECT_EQ(shared.gate.offer(me, of_class(kCritical), clock_now()).reason, Reason::limit);
+  kill_and_reap(pid);
+  shared.gate.tick(clock_now());
+  EXPECT_EQ(shared.gate.in_flight(), 0U);
+  EXPECT_EQ(shared.gate.snapshot().reclaimed_units, 30U);
+  EXPECT_EQ(shared.gate.offer(me, of_class(kCritical), clock_now()).kind, Offer::Kind::admit);
+  EXPECT_EQ(shared.gate.in_flight(), 1U);
+  shared.gate.detach(me, clock_now());
+}
+
 // Time is the test's here, but for the child's death.
 TEST(Death, WhatADeadWorkerHeldStaysItsOwnForTheGrace) {
   Policy policy = policy_of(100);

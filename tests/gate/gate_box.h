@@ -62,6 +62,12 @@ class GateBox {
     return who;
   }
 
+  // Before the box goes.
+  void detach(Participant who) {
+    gate.detach(who, now);
+    std::erase_if(attached_, [&](Participant one) { return one.index == who.index; });
+  }
+
   void pass(Duration time) { now = now + time; }
 
   // Everything that this participant has to collect.

@@ -193,5 +193,25 @@ TEST(Heavies, NewestFirstTheNewestWaitsForTheirShareAndNothingBreaks) {
   EXPECT_EQ(box.gate.snapshot().waiting, 2U);
 }
 
+// As they came, one of 2 is next, waits for room and lets nobody pass. A light one beside the queue
+// that stands turns the order: now one of 3 is next, waits for the share, and lets it pass.
+TEST(Heavies, ThatAreNextOnceTheOrderTurnsLetLightOnesPassAtOnce) {
+  Policy policy = half_for_the_heavy();
+  policy.discipline = Discipline::adaptive;
+  policy.queue = QueueSize::at_most(2);
+  GateBox box(policy);
+  const Participant me = box.attach();
+  ASSERT_EQ(box.gate.offer(me, of_class(kCritical, 3), box.now).kind, admit);
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_EQ(box.gate.offer(me, of_class(kCritical), box.now).kind, admit);
+  }
+  ASSERT_EQ(box.gate.offer(me, of_class(kCritical, 2), box.now).kind, wait);
+  ASSERT_EQ(box.gate.offer(me, of_class(kCritical, 3), box.now).kind, wait);
+  box.pass(Duration::millis(51));
+  const Offer answer = box.gate.offer(me, of_class(kCritical), box.now);
+  EXPECT_EQ(answer.kind, admit) << name(answer.reason);
+  EXPECT_EQ(box.gate.in_flight(), 10U);
+}
+
 }  // namespace
 }  // namespace loadline::test

@@ -231,36 +231,23 @@ Model::Answer Model::offer(RequestId id, std::uint32_t who, const Request& reque
     }
   }
   const std::uint32_t cost = charge(request);
-  Verdict verdict = judge(request, cost, now);
-  if (verdict.kind == Offer::Kind::reject) {
-    if (!verdict.for_queue || !note_refusal(request.importance, now)) {
-      return turn_away(request, verdict, now);
-    }
-    // The order has turned: judged again by the new one, and somebody may be able to start in it.
-    verdict = judge(request, cost, now);
+  const Verdict first = judge(request, cost, now);
+  const bool turned = first.for_queue && note_refusal(request.importance, now);
+  if (first.kind == Offer::Kind::reject && !turned) {
+    return turn_away(request, first.reason);
   }
-  if (verdict.kind == Offer::Kind::admit && cost == 1) {
+  if (first.kind == Offer::Kind::admit && cost == 1) {
     return admit(id, who, request, cost, now);
   }
   // The others are not answered without a look at the queue.
+  const Verdict verdict = judge_at_queue(request, cost, now);
   Answer answer;
-  while (verdict.kind == Offer::Kind::wait && waiting() >= queue_limit_) {
-    const Reason no = why_no_place(request, cost > 1, now);
-    verdict = no == Reason::none
-                  ? judge(request, cost, now)  // again: somebody has given way
-                  : Verdict{.kind = Offer::Kind::reject, .reason = no, .for_queue = true};
-  }
-  if (verdict.kind == Offer::Kind::wait) {
-    if (const Reason no = why_no_place(request, cost > 1, now); no != Reason::none) {
-      verdict = {.kind = Offer::Kind::reject, .reason = no, .for_queue = true};
-    }
-  }
   switch (verdict.kind) {
     case Offer::Kind::admit:
       answer = admit(id, who, request, cost, now);
       break;
     case Offer::Kind::reject:
-      answer = turn_away(request, verdict, now);
+      answer = turn_away(request, verdict.reason);
       break;
     case Offer::Kind::wait:
       answer = {.kind = Offer::Kind::wait, .start_by = verdict.start_by};
@@ -276,6 +263,27 @@ Model::Answer Model::offer(RequestId id, std::uint32_t who, const Request& reque
   }
   dispatch(now);
   return answer;
+}
+
+// Judged again as long as that changes what it is judged by: somebody may have to give way, and any
+// refusal for the queue's sake may turn the order.
+Model::Verdict Model::judge_at_queue(const Request& request, std::uint32_t cost, Instant now) {
+  for (;;) {
+    Verdict verdict = judge(request, cost, now);
+    if (verdict.kind == Offer::Kind::wait) {
+      const bool full = waiting() >= queue_limit_;
+      const Reason no = why_no_place(request, cost > 1, now);
+      if (no == Reason::none && full) {
+        continue;
+      }
+      if (no != Reason::none) {
+        verdict = {.kind = Offer::Kind::reject, .reason = no, .for_queue = true};
+      }
+    }
+    if (!verdict.for_queue || !note_refusal(request.importance, now)) {
+      return verdict;
+    }
+  }
 }
 
 // Somebody else may have to give way.
@@ -316,8 +324,9 @@ Model::Answer Model::offer_observed(RequestId id, std::uint32_t who, const Reque
   if (reason != Reason::none && reason != Reason::quota) {
     return_quota(request);
   }
-  Answer answer =
-      admit_unjudged(id, who, request, reason == Reason::none ? charge(request) : 0, now);
+  // Where others are judged, one who would have been turned away takes no place of theirs.
+  const bool beside = reason != Reason::none && mode_ == Mode::on;
+  Answer answer = admit_unjudged(id, who, request, beside ? 0 : charge(request), now);
   answer.reason = reason;
   return answer;
 }
@@ -350,12 +359,9 @@ Model::Answer Model::admit(RequestId id, std::uint32_t who, const Request& reque
 }
 
 // What it asked for is not used, so its key may ask again.
-Model::Answer Model::turn_away(const Request& request, const Verdict& verdict, Instant now) {
+Model::Answer Model::turn_away(const Request& request, Reason reason) {
   return_quota(request);
-  if (verdict.for_queue) {
-    note_refusal(request.importance, now);
-  }
-  return {.reason = verdict.reason};
+  return {.reason = reason};
 }
 
 // ---- Quotas

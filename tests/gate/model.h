@@ -118,6 +118,7 @@ class Model {
   [[nodiscard]] Duration expected(const Request& request, Instant now) const;
   [[nodiscard]] Verdict judge(const Request& request, std::uint32_t cost, Instant now) const;
   [[nodiscard]] Verdict judge_wait(const Request& request, std::uint32_t ahead, Instant now) const;
+  Verdict judge_at_queue(const Request& request, std::uint32_t cost, Instant now);
   [[nodiscard]] bool someone_first(std::uint32_t importance, bool heavy) const;
   [[nodiscard]] bool admits_all() const { return mode_ != Mode::on; }
   Answer offer_exempt(RequestId id, std::uint32_t who, const Request& request, Instant now);
@@ -126,7 +127,7 @@ class Model {
   Reason certain_to_be_foretold(const Request& request, Instant now);
   Answer admit(RequestId id, std::uint32_t who, const Request& request, std::uint32_t cost,
                Instant now);
-  Answer turn_away(const Request& request, const Verdict& verdict, Instant now);
+  Answer turn_away(const Request& request, Reason reason);
   Answer admit_unjudged(RequestId id, std::uint32_t who, const Request& request, std::uint32_t cost,
                         Instant now);
   Reason why_no_place(const Request& request, bool heavy, Instant now);

@@ -341,7 +341,7 @@ void Model::expire(Instant now) {
 }
 
 // Once in 10 ms. The mean is taken over windows of 100 ms, and believed for a second, or for twice
-// its length.
+// what a slot takes to come free. After that twenty completions are waited for.
 void Model::tick(Instant now, Duration mean) {
   to_signal_ = 0;
   if (now < next_tick_) {
@@ -351,11 +351,14 @@ void Model::tick(Instant now, Duration mean) {
   expire(now);
   if (now - estimated_at_ >= Duration::millis(100)) {
     estimated_at_ = now;
-    if (services_ != services_seen_) {
+    const std::uint64_t come = services_ - services_seen_;
+    const bool forgotten = mean_.ns != 0 && now > mean_until_;
+    if (come != 0 && (!forgotten || come >= 20)) {
       services_seen_ = services_;
       if (services_ >= 20) {
         mean_ = mean;
-        mean_until_ = now + std::max(Duration::seconds(1), mean + mean);
+        const Duration free{(mean + mean).ns / std::max(policy_.limit, 1U)};
+        mean_until_ = now + std::max(Duration::seconds(1), free);
       }
       size_queue();
     }

@@ -68,8 +68,8 @@ TEST(Observing, CountsWhoWouldHaveWaitedInVainOnceThatTimeHasPassed) {
 TEST(Observing, KnowsWhoWouldStillBeThere) {
   Watched gate(policy_of(1, QueueSize::at_most(2), Duration::seconds(1)));
   gate.serve_one();
-  gate.offer_at_once(3);
-  EXPECT_EQ(gate.offer().reason, Reason::queue_full);
+  gate.offer_at_once(4);
+  EXPECT_EQ(gate.running.back().reason, Reason::queue_full);
   gate.box.pass(kWork);
   gate.end_all();
   EXPECT_EQ(gate.box.gate.in_flight(), 0U);
@@ -168,6 +168,121 @@ TEST(Observing, LosesNothingOfWhatASeatThatIsLeftHeld) {
   EXPECT_EQ(gate.offer().reason, Reason::none);
   EXPECT_EQ(gate.offer().reason, Reason::none);
   EXPECT_EQ(gate.offer().reason, Reason::limit);
+}
+
+// ---- Once it is enforced
+// -------------------------------------------------------------------------
+
+// Three times the limit, two thirds of which would have been turned away.
+class Enforced : public ::testing::Test {
+ protected:
+  static constexpr std::uint32_t kLimit = 10;
+
+  void let_through(std::uint32_t units) {
+    for (std::uint32_t sent = 0; sent < 3 * kLimit; sent += units) {
+      gate.running.push_back(gate.box.gate.offer(gate.me, of_class(kCritical, units), now()));
+      ASSERT_EQ(gate.running.back().kind, kAdmit);
+    }
+    ASSERT_EQ(gate.foretold(Reason::limit), 2 * kLimit / units);
+  }
+  void end_one() {
+    gate.box.gate.release(gate.me, gate.running.back().permit, Outcome::success, now());
+    gate.running.pop_back();
+  }
+  [[nodiscard]] std::uint32_t in_flight() const { return gate.box.gate.in_flight(); }
+  [[nodiscard]] Instant now() const { return gate.box.now; }
+
+  Watched gate{policy_of(kLimit, QueueSize::none())};
+};
+
+TEST_F(Enforced, AdmitsNobodyBeforeThoseLetThroughAreFewerThanItsLimit) {
+  let_through(1);
+  gate.box.gate.set_mode(Mode::on, now());
+  std::uint64_t rejected = 0;
+  for (std::uint32_t left = 3 * kLimit; left > 0; --left) {
+    ASSERT_EQ(in_flight(), left);
+    const bool room = left < kLimit;
+    Offer next = gate.offer();
+    ASSERT_EQ(next.kind, room ? kAdmit : Offer::Kind::reject) << left << " in flight";
+    if (room) {
+      gate.box.gate.release(gate.me, next.permit, Outcome::success, now());
+    } else {
+      EXPECT_EQ(next.reason, Reason::limit);
+      ++rejected;
+    }
+    end_one();
+  }
+  EXPECT_EQ(in_flight(), 0U);
+  EXPECT_EQ(rejected, 2 * kLimit + 1);
+  const Snapshot all = gate.box.gate.snapshot();
+  EXPECT_EQ(sums_of(all).admitted, 4 * kLimit - 1);
+  EXPECT_EQ(sums_of(all).rejected, rejected);
+}
+
+// Somebody waits while one after another ends.
+TEST_F(Enforced, HandsNothingOnThatIsAboveItsLimit) {
+  let_through(1);
+  Policy with_a_queue = policy_of(kLimit, QueueSize::at_most(100), Duration::seconds(60));
+  Signals signals;
+  ASSERT_TRUE(gate.box.gate.reconfigure(with_a_queue, now(), signals));
+  gate.box.gate.set_mode(Mode::on, now());
+  ASSERT_EQ(gate.offer().kind, Offer::Kind::wait);
+  for (std::uint32_t left = 3 * kLimit; left > kLimit; --left) {
+    EXPECT_TRUE(gate.box.collect(gate.me).empty()) << left << " in flight";
+    end_one();
+  }
+  EXPECT_TRUE(gate.box.collect(gate.me).empty());
+  EXPECT_EQ(in_flight(), kLimit);
+  end_one();
+  EXPECT_EQ(gate.box.collect(gate.me).size(), 1U);
+  EXPECT_EQ(in_flight(), kLimit);
+}
+
+TEST_F(Enforced, CountsTheWeightOfThoseLetThrough) {
+  let_through(5);
+  EXPECT_EQ(in_flight(), 3 * kLimit);
+  EXPECT_EQ(gate.box.gate.snapshot().heavy_in_flight, 3 * kLimit);
+  gate.box.gate.set_mode(Mode::on, now());
+  while (in_flight() > kLimit / 2) {
+    EXPECT_EQ(gate.box.gate.offer(gate.me, of_class(kCritical, 5), now()).reason, Reason::limit);
+    end_one();
+  }
+  Offer next = gate.box.gate.offer(gate.me, of_class(kCritical, 5), now());
+  EXPECT_EQ(next.kind, kAdmit);
+  gate.box.gate.release(gate.me, next.permit, Outcome::success, now());
+  end_one();
+  EXPECT_EQ(in_flight(), 0U);
+  EXPECT_EQ(gate.box.gate.snapshot().heavy_in_flight, 0U);
+}
+
+TEST_F(Enforced, HasBackAllThatASeatWasLetThroughWith) {
+  const Participant other = gate.box.attach(1);
+  let_through(1);
+  gate.running.push_back(gate.box.gate.offer(other, of_class(kCritical), now()));
+  EXPECT_EQ(in_flight(), 3 * kLimit + 1);
+  gate.box.gate.set_mode(Mode::on, now());
+  gate.box.detach(gate.me);
+  EXPECT_EQ(in_flight(), 1U);
+  gate.box.gate.release(other, gate.running.back().permit, Outcome::success, now());
+  EXPECT_EQ(in_flight(), 0U);
+}
+
+// Whoever is let through alone would take the places of those who are judged.
+TEST(Observing, OfSomeRequestsTakesNoPlaceThatItWouldNotHaveHad) {
+  GateBox box(policy_of(2, QueueSize::none()));
+  const Participant me = box.attach();
+  Request looked_at = of_class(kCritical);
+  looked_at.observe = true;
+  std::vector<Offer> running;
+  for (int i = 0; i < 6; ++i) {
+    running.push_back(box.gate.offer(me, looked_at, box.now));
+    EXPECT_EQ(running.back().permit.cost(), i < 2 ? 1U : 0U);
+  }
+  EXPECT_EQ(box.gate.in_flight(), 2U);
+  for (Offer& one : running) {
+    box.gate.release(me, one.permit, Outcome::success, box.now);
+  }
+  EXPECT_EQ(box.gate.in_flight(), 0U);
 }
 
 // ---- When what ends

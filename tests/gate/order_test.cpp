@@ -124,6 +124,35 @@ TEST(Discipline, NewestFirstLeavesAQuarterOfTheDeadlineForTheWait) {
   EXPECT_EQ(box.gate.offer(me, request, box.now).start_by, box.now + Duration::millis(20));
 }
 
+// Work of 12 ms. As they came, the last of three starts after 36 ms, which is in time with 80 ms to
+// go; but the queue is full, and who is less important keeps its place. The refusal turns the
+// order, and by the new one it is the wait that is too long: 24 ms after the one who is more
+// important, of a quarter of the 80.
+TEST(Discipline, WhoTurnsTheOrderIsJudgedByTheNewOne) {
+  Policy policy = of_one(Discipline::adaptive);
+  policy.classes[kSheddable].guarantee = 200;
+  GateBox box(policy);
+  const Participant me = box.attach();
+  for (int i = 0; i < 30; ++i) {
+    Offer answer = box.gate.offer(me, of_class(kCritical), box.now);
+    box.pass(Duration::millis(12));
+    box.gate.release(me, answer.permit, Outcome::success, box.now);
+    box.gate.tick(box.now);
+  }
+  ASSERT_EQ(box.gate.snapshot().service_mean, Duration::millis(12));
+  ASSERT_EQ(box.gate.offer(me, of_class(kCritical), box.now).kind, admit);
+  for (const std::uint8_t importance : {kCriticalPlus, kCritical, kSheddable}) {
+    ASSERT_EQ(box.gate.offer(me, of_class(importance), box.now).kind, wait);
+  }
+  box.pass(Duration::millis(51));
+  for (int i = 0; i < 2; ++i) {
+    Request request = of_class(kCritical);
+    request.deadline = box.now + Duration::millis(80);
+    EXPECT_EQ(box.gate.offer(me, request, box.now).reason, Reason::wait_budget) << i;
+    EXPECT_TRUE(box.gate.snapshot().classes[kCritical].newest_first);
+  }
+}
+
 TEST(Discipline, ThatChangesUnderLoadTakesThoseWhoWaitAlong) {
   GateBox box(of_one(Discipline::lifo));
   const Participant me = box.attach();

@@ -1,5 +1,6 @@
 #include "steps.h"
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 
@@ -318,6 +319,27 @@ std::vector<Step> plainer_steps(const Step& step) {
                     &Step::tenant, &Step::group, &Step::quota, &Step::ended);
 }
 
+// What is left without a chunk, the last half first, then quarters, and so on: all chunks there are
+// would be as many as the square of the steps.
+rc::Seq<std::vector<Step>> fewer_steps(const std::vector<Step>& steps) {
+  struct Chunk {
+    std::ptrdiff_t from, size;
+  };
+  std::vector<Chunk> chunks;
+  const auto all = static_cast<std::ptrdiff_t>(steps.size());
+  for (std::ptrdiff_t size = (all + 1) / 2; size > 0; size /= 2) {
+    for (std::ptrdiff_t end = all; end > 0; end -= size) {
+      const std::ptrdiff_t from = std::max(end - size, std::ptrdiff_t{0});
+      chunks.push_back({from, end - from});
+    }
+  }
+  return rc::seq::map(rc::seq::fromContainer(chunks), [steps](Chunk chunk) {
+    std::vector<Step> left = steps;
+    left.erase(left.begin() + chunk.from, left.begin() + chunk.from + chunk.size);
+    return left;
+  });
+}
+
 // First fewer steps, then a plainer policy, then plainer steps.
 rc::Seq<Life> plainer_lives(const Life& life) {
   const auto with_steps = [draft = life.draft](std::vector<Step> steps) {
@@ -328,8 +350,7 @@ rc::Seq<Life> plainer_lives(const Life& life) {
     other_drafts.push_back({draft, life.steps});
   }
   return rc::seq::concat(
-      rc::seq::map(rc::shrink::removeChunks(life.steps), with_steps),
-      rc::seq::fromContainer(other_drafts),
+      rc::seq::map(fewer_steps(life.steps), with_steps), rc::seq::fromContainer(other_drafts),
       rc::seq::map(rc::shrink::eachElement(life.steps,
                                            [](const Step& step) {
                                              return rc::seq::fromContainer(plainer_steps(step));

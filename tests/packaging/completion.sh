@@ -50,7 +50,7 @@ done
 
 echo "- bash offers what begins as what is there"
 [ "$(in_bash ru)" = run ] || fail "ru: $(in_bash ru)"
-[ "$(in_bash run --li | xargs)" = "--listen --limit" ] || fail "run --li: $(in_bash run --li)"
+[ "$(in_bash run --li | xargs)" = "--listen --limit --limit-from --limit-at-least --limit-at-most" ] || fail "run --li: $(in_bash run --li)"
 [ "$(in_bash run --queue a)" = auto ] || fail "run --queue a: $(in_bash run --queue a)"
 
 echo "- bash offers files where a file is asked for"
@@ -62,4 +62,4 @@ touch "$work/some.yaml"
 [ "$(in_bash sim --replay "$work/so")" = "$work/some.yaml" ] || fail "sim --replay"
 [ -z "$(in_bash sim --workers "")" ] || fail "sim --workers: $(in_bash sim --workers "")"
 [ "$(in_bash sim --format az)" = azure-llm ] || fail "sim --format az: $(in_bash sim --format az)"
-[ -z "$(in_bash run --limit "")" ] || fail "run --limit: $(in_bash run --limit "")"
+[ "$(in_bash run --limit "" | xargs)" = auto ] || fail "run --limit: $(in_bash run --limit "")"

@@ -27,7 +27,7 @@ subcommands() {
 # Every long option in the left column of --help; of a subcommand, if one is given.
 options() {
   local found
-  found=$("$LOADLINE_COMMAND" "$@" --help | cut -c1-29 | grep '^  -' | grep -oE -- '--[a-z-]+')
+  found=$("$LOADLINE_COMMAND" "$@" --help | cut -c1-29 | grep '^  -' | sed 's| Needs:.*||' | grep -oE -- '--[a-z-]+')
   grep -qx -- --help <<<"$found" || fail "$* --help names no --help"
   echo "$found"
 }

@@ -8,7 +8,7 @@ man=$1
 text() { mandoc -Tutf8 -Owidth=1000 "$1" | sed 's/.\x08//g'; }
 
 echo "- nothing is wrong with them"
-for page in loadline.1 loadline.yaml.5 loadline-nginx.5 loadline-scenarios.5 loadline-traces.5; do
+for page in loadline.1 loadline.yaml.5 loadline-nginx.5 loadline-scenarios.5 loadline-traces.5 loadline-auto.7; do
   mandoc -Tlint -Wwarning "$man/$page" || fail "mandoc has something against $page"
 done
 

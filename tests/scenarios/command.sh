@@ -147,3 +147,54 @@ it "seeds are not negative"
 status=0
 sim --seed -1 "$queue" >"$work/out" 2>"$work/err" || status=$?
 equal "exit code" 2 "$status"
+
+it "--suite: what is missed fails unless it is listed, and what is listed must not be held"
+mkdir -p "$work/suite/limit"
+cat >"$work/suite/limit/l1.yaml" <<'YAML'
+version: 1
+duration: 20s
+lengths: {short: 5s}
+service: {workers: 10, work: 10ms}
+callers: {all: {arrivals: {even: 2000/s}, patience: 1s}}
+policies: {auto: {limit: {law: auto, at_least: 5, at_most: 5}}}
+oracle: {limits: [5, 10]}
+expect:
+  - {goodput: {at_least: 400/s}, from: 1s}
+  - {goodput: {at_least: 900/s}, from: 1s}
+  - {goodput: {at_least: 900/s}, from: 10s}
+YAML
+suite() { sim --suite limit --scenarios "$work/suite" "$@"; }
+status=0
+suite --short --json-file "$work/suite.json" >"$work/out" 2>"$work/err" || status=$?
+equal "exit code" 1 "$status"
+matches "the row that holds" "l1 +goodput from 1s +at least 400/s +500/s +1000/s +held" "$(cat "$work/out")"
+matches "the one that is missed" "goodput from 1s +at least 900/s +500/s +1000/s +MISSED" "$(cat "$work/out")"
+matches "what has been done" "1/1 +l1 .* 1 of 2 hold" "$(cat "$work/err")"
+python3 - "$work/suite.json" <<'PYTHON'
+import json, sys
+rows = json.load(open(sys.argv[1]))["rows"]
+assert [(r["row"], r["worst"], r["oracle"], r["verdict"]) for r in rows] == [
+    ("l1", 500, 1000, "held"), ("l1", 500, 1000, "MISSED")], rows
+PYTHON
+suite --short --accept >"$work/out" 2>"$work/err"
+matches "once it is listed" "1 figures held, 1 are open" "$(cat "$work/out")"
+suite --short >"$work/out" 2>"$work/err"
+status=0
+suite >"$work/out" 2>"$work/err" || status=$?
+equal "exit code of another length" 1 "$status"
+sed -i 's/at_least: 5, at_most: 5/at_least: 10, at_most: 10/' "$work/suite/limit/l1.yaml"
+status=0
+suite --short >"$work/out" 2>"$work/err" || status=$?
+equal "exit code where what is listed holds" 1 "$status"
+matches "what it says" "HELD, BUT LISTED" "$(cat "$work/out")"
+suite --short --seed 7 >"$work/out" 2>"$work/err"
+
+it "--suite: the page, rows by name, and what is not there"
+suite --short --seed 7 --page "$work/page.md" --row L1 >"$work/out" 2>"$work/err"
+matches "the page" "\| l1 \| goodput from 1s \| at least 400/s \| 1000/s \| 1000/s \| held \|" "$(cat "$work/page.md")"
+for fault in "--row l2" "--part some" "--laws some" "--suite other"; do
+  status=0
+  # shellcheck disable=SC2086 # several words
+  suite $fault >"$work/out" 2>"$work/err" || status=$?
+  equal "exit code of $fault" 2 "$status"
+done

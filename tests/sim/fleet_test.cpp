@@ -59,6 +59,39 @@ TEST(InstancesInTurn, WaitAsEkM1Does) {
   }
 }
 
+// By lot, each meets Poisson callers of its own: M/M/1, however many there are.
+TEST(InstancesByLot, AreSoManyOfTheirOwn) {
+  for (const std::uint32_t k : {2U, 5U}) {
+    expect_agrees(
+        mean_response(fleet_of(k, 80.0 * k, 160'000 / (80.0 * k), ServiceModel::Balance::random)),
+        0.050, 0.02);
+  }
+}
+
+// Who is refused by one of two tries the other: never the same again.
+TEST(InstancesByLot, AreNotTheOneThatHasJustBeenTried) {
+  Population callers{.arrivals = Arrivals::even(10), .work = Distribution::fixed(kTenMs)};
+  callers.retry = {.attempts = 2, .pause = Duration{}, .elsewhere = true};
+  callers.retry.after_failure = true;
+  Scenario scenario = scenario_of({callers}, 1, 100);
+  scenario.services[0].instances = 3;
+  scenario.services[0].balance = ServiceModel::Balance::random;
+  scenario.services[0].server.failing = 1.0;
+  std::array<std::uint64_t, 3> first{};
+  std::map<Instant, std::uint32_t> tried;
+  for (const Ending& e : run(scenario, 1).journal) {
+    if (e.attempt == 1) {
+      ++first.at(e.instance);
+      tried[e.called] = e.instance;
+    } else {
+      EXPECT_NE(e.instance, tried.at(e.called));
+    }
+  }
+  for (const std::uint64_t n : first) {
+    EXPECT_NEAR(static_cast<double>(n), 1000 / 3.0, 60);  // four standard deviations
+  }
+}
+
 // The shorter of two lines, the first if they are alike: the stationary distribution of the chain
 // of their lengths, cut off where nothing is left of it, by as many steps as it takes.
 double response_in_the_shorter(double per_second) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -329,6 +330,39 @@ TEST(AServerThatStops, FreesAWorkerOnceBehindAGateThatStandsStill) {
 }
 
 // He who is answered in the very instant in which his patience ends has been answered.
+// One worker, and callers beside whom it is as if it were alone: with them or without, by lot or
+// leaving, its own callers end alike.
+TEST(WorkBesideTheWorkers, TakesItsTimeAndNoWorker) {
+  const Population own{.arrivals = Arrivals::poisson(80),
+                       .work = Distribution::exponential(kTenMs),
+                       .patience = Duration::millis(20)};
+  Population beside{.arrivals = Arrivals::poisson(300),
+                    .work = Distribution::fixed(Duration::millis(7)),
+                    .needs_worker = false};
+  const auto own_of = [](const Journal& journal) {
+    Journal all;
+    std::copy_if(journal.begin(), journal.end(), std::back_inserter(all),
+                 [](const Ending& e) { return e.population == 0 && e.fate != Fate::open; });
+    return all;
+  };
+  const Journal alone = own_of(run(scenario_of({own}, 1, 100), 1).journal);
+  for (const bool leave : {false, true}) {
+    beside.patience = leave ? Duration::millis(5) : Duration::max();
+    beside.departs = leave;
+    Scenario scenario = scenario_of({own, beside}, 1, 100);
+    scenario.services[0].server.works_on = Duration{};
+    const Journal journal = run(scenario, 1).journal;
+    EXPECT_EQ(own_of(journal), alone);
+    for (const Ending& e : journal) {
+      if (e.population == 1 && e.fate != Fate::open) {
+        EXPECT_EQ(e.fate, leave ? Fate::left : Fate::answered);
+        EXPECT_EQ(e.ended - e.offered, Duration::millis(leave ? 5 : 7));
+        EXPECT_EQ(e.work, Duration::millis(leave ? 5 : 7));
+      }
+    }
+  }
+}
+
 TEST(Patience, HoldsForTheInstantInWhichItEnds) {
   Population callers{.arrivals = Arrivals::bursts({at(0)}, 1),
                      .work = Distribution::fixed(kTenMs),

@@ -1,8 +1,10 @@
 // What a Doorkeeper is asked by one thread or two.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <future>
 #include <stdexcept>
+#include <vector>
 
 #include "door_box.h"
 
@@ -181,6 +183,73 @@ TEST(Permits, OnlySuccessIsAServiceTime) {
   after_a_second([](Permit& permit) { permit.succeed(); });
   EXPECT_EQ(box.door.snapshot().gate.service.total(), 1U);
   EXPECT_EQ(box.door.snapshot().gate.service.sum_ns, 1'000'000'000U);
+}
+
+Policy learned(std::uint32_t from) {
+  Policy policy = policy_of(from);
+  policy.law = Law::automatic;
+  return policy;
+}
+
+bool falls_below(DoorBox& box, std::uint32_t limit) {
+  return within_ten_seconds([&] {
+    box.clock.pass(Duration::millis(20));
+    return box.door.snapshot().gate.limit < limit;
+  });
+}
+
+// Whoever says so: the deadline, or the caller who has left.
+TEST(Permits, ThatComeBackTooLateAreAReasonForALowerLimit) {
+  constexpr std::uint32_t kFrom = 8;
+  DoorBox box(learned(kFrom));
+  std::vector<Answer> all;
+  std::stop_source caller;
+  for (std::uint32_t i = 0; i < kFrom; ++i) {
+    const bool bound = i % 2 == 0;
+    all.push_back(box.door.try_acquire(bound ? box.door.request(100ms) : box.door.request(),
+                                       bound ? std::stop_token() : caller.get_token()));
+    ASSERT_TRUE(all.back());
+  }
+  caller.request_stop();
+  box.clock.pass(Duration::millis(200));
+  for (Answer& answer : all) {
+    answer.permit.succeed();
+  }
+  EXPECT_EQ(box.door.snapshot().gate.service.total(), kFrom) << "they took that long all the same";
+  EXPECT_TRUE(falls_below(box, kFrom));
+  std::array<LimitEvent, LimitEvents::kKept> events;
+  std::uint64_t next = 0;
+  const std::size_t count = box.door.limit_events(next, events);
+  EXPECT_TRUE(std::any_of(events.begin(), events.begin() + count, [&](const LimitEvent& event) {
+    return event.reason.cause == LimitCause::late && event.to < event.from;
+  }));
+}
+
+TEST(Permits, ThatAreGivenUpAreLate) {
+  constexpr std::uint32_t kFrom = 8;
+  DoorBox box(learned(kFrom));
+  std::vector<Answer> all;
+  for (std::uint32_t i = 0; i < kFrom; ++i) {
+    all.push_back(box.door.try_acquire(box.door.request()));
+  }
+  box.clock.pass(Duration::millis(200));
+  for (Answer& answer : all) {
+    answer.permit.give_up();
+  }
+  EXPECT_TRUE(falls_below(box, kFrom));
+}
+
+TEST(Rules, ALawIsThereFromTheBeginningOrNever) {
+  DoorBox box(policy_of(5));
+  const PolicyError error = box.door.reconfigure(learned(0));
+  EXPECT_STREQ(error.field, "law");
+  EXPECT_THAT(error.text.data(), testing::HasSubstr("from the beginning or never"));
+  DoorBox other(learned(0));
+  EXPECT_TRUE(other.door.set_limit(9));
+  EXPECT_EQ(other.door.snapshot().gate.law, Law::fixed);
+  EXPECT_FALSE(other.door.reconfigure(learned(0)).refused());
+  EXPECT_EQ(other.door.snapshot().gate.law, Law::automatic);
+  EXPECT_EQ(other.door.snapshot().gate.limit, 9U);
 }
 
 TEST(Permits, SayWhatIsLeftOfTheDeadline) {

@@ -90,7 +90,27 @@ drain_timeout: 5s
 
 TEST(ConfigFile, SaysWhereAndWhatIsAllowed) {
   EXPECT_EQ(faults_of("version: 1\nlimit:  abc\n"),
-            "f.yaml:2:9: key 'limit': value 'abc': allowed is a whole number from 1 to 1000000\n");
+            "f.yaml:2:9: key 'limit': value 'abc': allowed is a whole number from 1 to 1000000, or "
+            "who finds it: " +
+                std::string(find_config_key("limit.law")->allowed) + "\n");
+}
+
+TEST(ConfigFile, ALimitIsANumberALawOrAMap) {
+  EXPECT_EQ(read_config_text("version: 1\nlimit: auto\n").config.law, Law::automatic);
+  const ConfigFile file =
+      read_config_text("version: 1\nlimit: {law: auto, from: 6, at_least: 2, at_most: 500}\n");
+  EXPECT_THAT(file.faults, IsEmpty());
+  EXPECT_EQ(file.config.law, Law::automatic);
+  EXPECT_EQ(file.config.limit_from, 6u);
+  EXPECT_EQ(file.config.limit_at_least, 2u);
+  EXPECT_EQ(file.config.limit_at_most, 500u);
+  EXPECT_THAT(place_contradictions(file), IsEmpty());
+  EXPECT_THAT(faults_of("version: 1\nlimit: {low: 5}\n"), HasSubstr("key 'limit.low': not known"));
+  EXPECT_THAT(faults_of("version: 1\nlimit: [5]\n"),
+              HasSubstr("key 'limit': not a single value: allowed is a whole number"));
+  EXPECT_THAT(describe_faults("f", place_contradictions(
+                                       read_config_text("version: 1\nlimit: {at_least: 2}\n"))),
+              HasSubstr("f:2:9: key 'limit.at_least': needs a law that finds the limit"));
 }
 
 TEST(ConfigFile, ListsAllFaultsInTheOrderOfTheFile) {
@@ -174,6 +194,25 @@ TEST(ConfigFile, GuaranteesAsMapsAndLists) {
               HasSubstr("f.yaml:2:14: key 'guarantees': allowed is"));
   EXPECT_THAT(faults_of("version: 1\nquota: 5r/s\n"),
               HasSubstr("key 'quota': allowed is a map of rate, burst, key, keys"));
+}
+
+TEST(ConfigFile, SignalsAsMapsAndLists) {
+  for (const char* text :
+       {"{cpu_pressure: 20%, db_latency: 50ms}", "[cpu_pressure:20%, db_latency:50ms]"}) {
+    const auto file =
+        read_config_text(std::string("version: 1\nlimit: {law: auto, signals: ") + text + "}\n");
+    EXPECT_EQ(describe_faults("f", file.faults), "");
+    ASSERT_EQ(file.config.signals.size(), 2u) << text;
+    EXPECT_EQ(file.config.signals[1].name, "db_latency");
+    EXPECT_EQ(file.config.signals[1].at_most, "50ms");
+    EXPECT_THAT(place_contradictions(file), IsEmpty());
+  }
+  EXPECT_EQ(faults_of("version: 1\nlimit:\n  law: auto\n  signals: {db: 0}\n"),
+            "f.yaml:4:13: key 'limit.signals': value 'db:0': allowed is off or up to 4 names of "
+            "letters, digits, '_', '-' and '.', up to 23 of them, each with a share, a time or a "
+            "number above 0, as in {cpu_pressure: 20%, db_latency: 50ms}\n");
+  EXPECT_THAT(faults_of("version: 1\nlimit: {law: auto, signals: {db: {at: 5}}}\n"),
+              HasSubstr("f.yaml:2:30: key 'limit.signals': allowed is off or up to 4 names"));
 }
 
 TEST(ConfigFile, EmptyListsAreEmpty) {

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "config_policy.h"
+
 namespace loadline::tools {
 namespace {
 
@@ -45,7 +47,16 @@ const std::map<std::string_view, Samples>& samples() {
       {"upstream_ca", {{"system", "off", "/etc/ca.pem"}, {"a$b"}}},
       {"upstream_name", {{"off", "api.example.com"}, {"a/b", "-x", "a:1"}}},
       {"limit",
-       {{"1", "64", "1000000"}, {"0", "1000001", "abc", "-1", "1.5", "0x10", "1e3", "+1"}}},
+       {{"1", "64", "1000000", "auto"},
+        {"0", "1000001", "abc", "-1", "1.5", "0x10", "1e3", "+1", "fixed", "Auto", ""}}},
+      {"limit.law", {{"auto"}, {"fixed", "64", "", "best"}}},
+      {"limit.from", {{"1", "1000000"}, {"0", "1000001", "auto"}}},
+      {"limit.at_least", {{"1", "1000000"}, {"0", "1000001", "off"}}},
+      {"limit.at_most", {{"1", "1000000"}, {"0", "1000001", "off"}}},
+      {"limit.signals",
+       {{"cpu_pressure:20%", "db_latency:50ms", "jobs:12.5"},
+        {"a", "a:", ":5%", "a:0", "a:-1", "a:x", "a:1h", "a/b:5", "a:5:5",
+         "a_name_of_24_characters_:1"}}},
       {"queue", {{"auto", "off", "1", "60000"}, {"0", "60001", "on", "many"}}},
       {"wait", {{"1ms", "100ms", "1.5s", "1h"}, {"0", "100", "1.5ms", "2h", "-1s", "500us"}}},
       {"classes", {{"critical", "a.b-c_d", "batch:80%"}, {"a:0%", "a:101%", "a:80", "a:", ":5%"}}},
@@ -206,7 +217,8 @@ TEST(ConfigKeys, AListReplacesItsDefault) {
 TEST(ConfigKeys, AFaultShowsTheValueAndWhatIsAllowed) {
   Config config = default_config();
   EXPECT_EQ(give(config, *find_config_key("limit"), Values{"abc"}),
-            "value 'abc': allowed is a whole number from 1 to 1000000");
+            "value 'abc': allowed is a whole number from 1 to 1000000, or who finds it: " +
+                std::string(find_config_key("limit.law")->allowed));
   EXPECT_THAT(*give(config, *find_config_key("limit"), Values{"a\n\x1b"}),
               HasSubstr("'a\\x0a\\x1b'"));
 }
@@ -246,6 +258,63 @@ std::string first_contradiction(const Config& config) {
 TEST(Contradictions, AreNotInAPlainConfiguration) {
   EXPECT_THAT(find_contradictions(valid_config()), IsEmpty());
   EXPECT_THAT(find_contradictions(default_config()), IsEmpty());
+}
+
+TEST(Limit, IsANumberOrALaw) {
+  Config config = valid_config();
+  EXPECT_TRUE(has_limit(config));
+  EXPECT_EQ(limit_text(config), "64");
+  EXPECT_EQ(most_at_once(config), 64u);
+  EXPECT_FALSE(give(config, *find_config_key("limit"), Values{"auto"}));
+  EXPECT_TRUE(has_limit(config));
+  EXPECT_EQ(limit_text(config), "auto");
+  EXPECT_FALSE(most_at_once(config));
+  EXPECT_EQ(policy_of(config).law, Law::automatic);
+  EXPECT_EQ(policy_of(config).limit, 0u);
+  config.limit_at_most = 50;
+  config.limit_from = 7;
+  EXPECT_EQ(most_at_once(config), 50u);
+  EXPECT_EQ(policy_of(config).limit, 7u);
+  EXPECT_EQ(policy_of(config).limit_most, 50u);
+  EXPECT_THAT(find_contradictions(config), IsEmpty());
+  // A number is a choice of its own, as where the command line overrules a file.
+  EXPECT_FALSE(give(config, *find_config_key("limit"), Values{"20"}));
+  EXPECT_EQ(limit_text(config), "20");
+  EXPECT_THAT(find_contradictions(config), IsEmpty());
+}
+
+TEST(Contradictions, BoundsOfALawThatIsNotThere) {
+  Config config = valid_config();
+  config.limit_at_least = 2;
+  EXPECT_THAT(first_contradiction(config), HasSubstr("limit.at_least: needs a law"));
+  config = valid_config();
+  config.limit.reset();
+  config.law = Law::automatic;
+  config.limit_at_least = 9;
+  config.limit_at_most = 5;
+  EXPECT_THAT(first_contradiction(config),
+              HasSubstr("limit.at_least: limit_least 9, limit_most 5"));
+}
+
+TEST(Contradictions, SignalsThatCannotBe) {
+  Config config = valid_config();
+  config.signals = {{"db", "5ms"}};
+  EXPECT_EQ(first_contradiction(config),
+            "limit.signals: needs a law that finds the limit, as in limit: {law: auto}");
+  config.limit.reset();
+  config.law = Law::automatic;
+  EXPECT_THAT(find_contradictions(config), IsEmpty());
+  const Policy policy = policy_of(config);
+  ASSERT_EQ(policy.signal_count, 1u);
+  EXPECT_EQ(policy.signals[0].name_view(), "db");
+  EXPECT_EQ(policy.signals[0].at_most, 0.005);
+  config.signals = {{"db", "5ms"}, {"db", "6ms"}};
+  EXPECT_EQ(first_contradiction(config), "limit.signals: signal 'db' is there twice");
+  config.signals = {{"a", "1"}, {"b", "1"}, {"c", "1"}, {"d", "1"}, {"e", "1"}};
+  EXPECT_EQ(first_contradiction(config), "limit.signals: 5 signals: allowed are up to 4");
+  // They go with the law that they were for.
+  EXPECT_FALSE(give(config, *find_config_key("limit"), Values{"20"}));
+  EXPECT_THAT(config.signals, IsEmpty());
 }
 
 TEST(Contradictions, OneAddressForTwo) {

@@ -121,6 +121,23 @@ TEST(NginxConf, GateAndService) {
   EXPECT_THAT(statements, Contains(Words{"listen", "unix:/run/loadline/default/control.sock"}));
 }
 
+TEST(NginxConf, ALawAndItsBounds) {
+  Config config = config_for("http://127.0.0.1:9000");
+  config.limit.reset();
+  config.law = Law::automatic;
+  EXPECT_THAT(statements_of(config), Contains(Words{"loadline_gate", "service:9m", "limit=auto",
+                                                    "queue=auto", "wait=100ms"}));
+  config.limit_from = 6;
+  config.limit_at_least = 2;
+  config.limit_at_most = 500;
+  EXPECT_THAT(statements_of(config),
+              Contains(Words{"loadline_gate", "service:9m", "limit=auto", "limit_from=6",
+                             "limit_least=2", "limit_most=500", "queue=auto", "wait=100ms"}));
+  config.signals = {{"cpu_pressure", "20%"}, {"db_latency", "50ms"}};
+  EXPECT_THAT(statements_of(config),
+              Contains(Contains("signals=cpu_pressure:20%,db_latency:50ms")));
+}
+
 // What the head tells to leave out is there to be left out, under that name.
 TEST(NginxConf, TheHeadSaysWhatAnNginxOfOnesOwnLeavesOut) {
   const std::string text = nginx_conf(config_for("http://127.0.0.1:9000"), setup_for_test());

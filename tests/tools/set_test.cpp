@@ -26,14 +26,16 @@ using testing::StartsWith;
 
 TEST(SetRequest, AsksTheModule) {
   EXPECT_EQ(set_request({"limit=20"}).target, "/set?limit=20");
+  EXPECT_EQ(set_request({"limit=auto"}).target, "/set?limit=auto");
   EXPECT_EQ(set_request({"off"}).target, "/set?mode=off");
   EXPECT_EQ(set_request({"limit=20", "observe", "draining=on"}).target,
             "/set?limit=20&mode=observe&draining=on");
 }
 
 TEST(SetRequest, RefusesWhatItDoesNotKnow) {
-  for (const char* change : {"limit=0", "limit=", "limit=1 ", "limit=1&mode=off", "draining",
-                             "draining=yes", "mode", "", "queue=5"}) {
+  for (const char* change :
+       {"limit=0", "limit=fixed", "limit=some", "limit=", "limit=1 ", "limit=1&mode=off",
+        "draining", "draining=yes", "mode", "", "queue=5"}) {
     EXPECT_THAT(set_request({change}).fault, HasSubstr("allowed is limit=N")) << change;
   }
   EXPECT_EQ(set_request({"on", "off"}).fault, "'off': contradicts a word before it");
@@ -57,6 +59,39 @@ TEST(DescribeState, CountsOverAllClasses) {
                        "queue_timeout 4)"));
   EXPECT_THAT(describe_state(state_of(R"("mode":"observe","draining":false)", "{}", "{}")),
               EndsWith(", would have rejected 0"));
+}
+
+TEST(DescribeState, SaysWhoFindsTheLimit) {
+  const std::string before = R"("mode":"on","draining":false,"law":)";
+  EXPECT_THAT(describe_state(state_of(before + R"("auto","searching":true)", "{}", "{}")),
+              HasSubstr("limit 64 (auto, still searching), 3 in flight"));
+  EXPECT_THAT(describe_state(state_of(before + R"("auto","searching":false)", "{}", "{}")),
+              HasSubstr("limit 64 (auto), 3 in flight"));
+  EXPECT_THAT(describe_state(state_of(before + R"("fixed","searching":false)", "{}", "{}")),
+              HasSubstr("limit 64, 3 in flight"));
+}
+
+TEST(DescribeLimitSteps, TellsTheLastOnesOldestFirst) {
+  const auto step = [](const char* ago, const char* cause, const char* from_to) {
+    return std::string(R"({"ago_ms":)") + ago + R"(,"cause":")" + cause + R"(",)" + from_to +
+           R"(,"low":0,"high":0,"time_low_ms":0,"time_high_ms":1.5,"samples":16,"rate":0,"slope":0,"share":0.125})";
+  };
+  const std::string gates = R"({"gates":[{"limit_events":{"count":2,"last":[)" +
+                            step("800.5", "late", R"("from":12,"to":6)") + "," +
+                            step("2500", "newer", R"("from":6,"to":12)") + "]}}]}";
+  EXPECT_EQ(describe_limit_steps(gates),
+            "  2.5 s ago: The limit goes from 6 to 12, and nothing is known of why.\n"
+            "  0.8 s ago: Only 12 % of the last 16 answers were in time, so the limit goes from 12 "
+            "to 6.\n");
+  const std::string pressed =
+      R"({"gates":[{"limit_events":{"count":1,"last":[)" +
+      step("100", "pressed", R"("from":20,"to":15,"signal":"db","value":0.075,"at_most":0.05)") +
+      "]}}]}";
+  EXPECT_EQ(describe_limit_steps(pressed),
+            "  0.1 s ago: The signal db is 0.075 and is to be 0.05 at most, so the limit goes from "
+            "20 to 15.\n");
+  EXPECT_EQ(describe_limit_steps(R"({"gates":[{}]})"), "");
+  EXPECT_THROW(describe_limit_steps("{}"), std::runtime_error);
 }
 
 TEST(DescribeState, IsOneLine) {

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "config.h"
 #include "sim/python_random.h"
 #include "sim/seconds.h"
 #include "sim/world.h"
@@ -485,6 +486,85 @@ expect:
   EXPECT_THAT(all[10].from.attempts, ElementsAre(2, 3));
 }
 
+TEST(SimFile, ExpectationsOfPiecesAndOfOtherTimes) {
+  const SimFile file = read_sound(file_with(kPolicies, R"(policies: {a: {limit: 1}, b: {limit: 2}}
+expect:
+  - {policy: a, admitted: {at_least: 99%}, from: 2s, each: 1s}
+  - {policy: a, goodput: {at_least: 9/s}, from: 10s, each: 10s, every: 20s}
+  - {policy: a, p99: {at_most: 110%, of: {from: 10s, to: 20s}}, from: end-5s}
+  - {policy: a, limit_mean: {is: 100%, within: 5%, of: b}}
+  - {policy: a, limit_mean: {is: 100%, within: 5%, of: {policy: b, to: end-30s}}})"));
+  const auto& all = file.expectations;
+  std::vector<std::string> texts;
+  for (const SimExpectation& one : all) {
+    EXPECT_TRUE(one.text.starts_with(one.what + " "));
+    texts.push_back(one.text);
+  }
+  EXPECT_THAT(texts, ElementsAre("admitted from 2s in each 1s at least 99%",
+                                 "goodput from 10s in each 10s of 20s at least 9/s",
+                                 "p99 from end-5s at most 110% of that from 10s to 20s",
+                                 "limit_mean 100% within 5% of b's",
+                                 "limit_mean 100% within 5% of b's to end-30s"));
+  EXPECT_EQ(all[0].each, Duration::seconds(1));
+  EXPECT_EQ(all[0].every, Duration::seconds(1));
+  EXPECT_EQ(all[1].each, Duration::seconds(10));
+  EXPECT_EQ(all[1].every, Duration::seconds(20));
+  EXPECT_EQ(all[2].from.span, (sim::Span{at(55), at(60)}));
+  EXPECT_EQ(all[2].bound.of, "a");
+  EXPECT_EQ(all[2].bound.of_span, (sim::Span{at(10), at(20)}));
+  EXPECT_EQ(all[3].bound.kind, SimBound::Kind::is);
+  EXPECT_EQ(all[3].bound.of, "b");
+  EXPECT_FALSE(all[3].bound.of_span);
+  EXPECT_EQ(all[4].bound.of, "b");
+  EXPECT_EQ(all[4].bound.of_span, (sim::Span{at(0), at(30)}));
+}
+
+TEST(SimFile, ALimitMayBeFound) {
+  const SimFile file = read_sound(file_with(kPolicies, R"(policies:
+  a: {limit: auto}
+  b: {limit: {law: auto, from: 6, at_least: 2, at_most: 500}}
+  c: {limit: 7})"));
+  const auto policy = [&file](std::size_t p) {
+    return file.policies.at(p).scenario.services.at(0).gate.value().policy;
+  };
+  EXPECT_EQ(policy(0).law, Law::automatic);
+  EXPECT_EQ(policy(0).limit, 0U);
+  EXPECT_EQ(policy(0).limit_least, 1U);
+  EXPECT_EQ(policy(0).limit_most, kMaxLimit);
+  EXPECT_EQ(policy(1).law, Law::automatic);
+  EXPECT_EQ(policy(1).limit, 6U);
+  EXPECT_EQ(policy(1).limit_least, 2U);
+  EXPECT_EQ(policy(1).limit_most, 500U);
+  EXPECT_EQ(policy(2).law, Law::fixed);
+  EXPECT_EQ(policy(2).limit, 7U);
+}
+
+TEST(SimFile, LengthsAreForTheHastyAndForThePatient) {
+  const std::string text = file_with(kMore, R"(lengths: {short: 20s, full: 1h}
+measure: {from: 5s}
+expect:
+  - {goodput: {at_least: 9/s}, to: 40s}
+  - {p99: {at_most: 1s}, from: 30s}
+  - {p99: {at_most: 1s}, from: end-25s}
+  - {p99: {at_most: 110%, of: {from: 25s, to: 30s}}, from: 10s})");
+  const auto read = [&text](SimLength length) {
+    SimFile file = read_sim_text(text, "", length);
+    EXPECT_EQ(describe_faults("f", file.faults), "");
+    return file;
+  };
+  EXPECT_EQ(read(SimLength::usual).policies[0].scenario.length, Duration::seconds(60));
+  EXPECT_EQ(read(SimLength::usual).expectations.size(), 4U);
+  const SimFile shorter = read(SimLength::shortened);
+  EXPECT_EQ(shorter.policies[0].scenario.length, Duration::seconds(20));
+  EXPECT_EQ(shorter.measured, (sim::Span{at(5), at(20)}));
+  ASSERT_EQ(shorter.expectations.size(), 1U);
+  EXPECT_EQ(shorter.expectations[0].from.span, (sim::Span{at(5), at(20)}));
+  const SimFile full = read(SimLength::full);
+  EXPECT_EQ(full.policies[0].scenario.length, Duration::seconds(3600));
+  ASSERT_EQ(full.expectations.size(), 4U);
+  EXPECT_EQ(full.expectations[2].from.span, (sim::Span{at(3575), at(3600)}));
+}
+
 // One worker of 10 ms, asked 50 times a second for 10 s: nobody ever waits.
 TEST(SimFile, WhatItSaysCanBeRun) {
   const SimFile file = read_sound(R"(version: 1
@@ -524,9 +604,10 @@ TEST(SimFile, AQuotaCountsTenants) {
 }
 
 TEST(SimFile, FaultsAreInTheOrderOfTheFile) {
-  EXPECT_EQ(faults_of("policies: {a: {limit: 0}}\ncallers: {}\nservice: {work: 5}\nduration: 1\n"),
+  EXPECT_EQ(faults_of("policies: {a: {limit: 1, heavy: 0%}}\ncallers: {}\nservice: {work: 5}\n"
+                      "duration: 1\n"),
             "1:1: key 'version': missing; write 'version: 1'; "
-            "1:23: key 'policies.a.limit': value '0': allowed is a whole number from 1 to 1000000; "
+            "1:33: key 'policies.a.heavy': value '0%': allowed is a share from 1% to 100%; "
             "2:10: key 'callers': an empty map: allowed is a map of kinds of callers, at least "
             "one; 3:17: key 'service.work': value '5': allowed is a time with a unit as in 10ms, "
             "or a map as in {exponential: 10ms}; 4:11: key 'duration': value '1': allowed is a "
@@ -896,7 +977,23 @@ TEST(SimFile, FaultsOfPolicies) {
        "5:20: key 'policies.oracle': that is what the best fixed limits are called: choose another "
        "name"},
       {kPolicies, "policies: {a: {limit: 0}}",
-       "5:23: key 'policies.a.limit': value '0': allowed is a whole number from 1 to 1000000"},
+       "5:23: key 'policies.a.limit': value '0': allowed is a whole number from 1 to 1000000, or "
+       "who finds it: auto..."},
+      {kPolicies, "policies: {a: {limit: fixed}}",
+       "5:23: key 'policies.a.limit': value 'fixed': allowed is a whole number from 1 to 1000000, "
+       "or who finds it: auto..."},
+      {kPolicies, "policies: {a: {limit: {}}}",
+       "5:23: key 'policies.a.limit.law': missing; write 'law: auto'"},
+      {kPolicies, "policies: {a: {limit: {law: fixed}}}",
+       "5:29: key 'policies.a.limit.law': value 'fixed': allowed is auto..."},
+      {kPolicies, "policies: {a: {limit: {law: auto, begin: 6}}}",
+       "5:35: key 'policies.a.limit.begin': not known; known are law, from, at_least, at_most"},
+      {kPolicies, "policies: {a: {limit: {law: auto, from: 0}}}",
+       "5:41: key 'policies.a.limit.from': value '0': allowed is a whole number from 1 to 1000000"},
+      {kPolicies, "policies: {a: {limit: {law: auto, at_least: 9, at_most: 8}}}",
+       "5:16: key 'policies.a.limit': limit_least 9, limit_most 8: allowed is 1 <= least <= most"},
+      {kPolicies, "policies: {a: {limit: auto, limits: [{from: 5s, limit: 2}]}}",
+       "5:29: key 'policies.a.limits': does not go with a limit that auto finds"},
       {kPolicies, "policies: {a: {limit: 1, queue: 60001}}",
        "5:33: key 'policies.a.queue': value '60001': allowed is auto, off or a whole number from 1 "
        "to 60000"},
@@ -963,7 +1060,7 @@ TEST(SimFile, FaultsOfPolicies) {
        "5:33: key 'policies.a.heavy': value '0%': allowed is a share from 1% to 100%"},
       {kPolicies, "policies: {a: {limit: [1]}}",
        "5:23: key 'policies.a.limit': not a single value: allowed is a whole number from 1 to "
-       "1000000"},
+       "1000000, or who finds it: auto..."},
       {kPolicies, "policies: {a: {limt: 1}}",
        "5:15: key 'policies.a.limit': missing; write 'limit: 64', or 'gate: off'; 5:16: key "
        "'policies.a.limt': not known; did you mean 'limit'?"},
@@ -1056,6 +1153,27 @@ TEST(SimFile, FaultsOfExpectations) {
        "6:40: key 'expect[1].goodput.of': there is no oracle; write 'oracle: {limits: 1-64}'"},
       {kMore, "expect: [{goodput: {at_least: 9/s, of: policy}}]",
        "6:40: key 'expect[1].goodput.of': value 'policy': allowed is one of oracle, a"},
+      {kMore, "expect: [{goodput: {at_least: 97%, of: {policy: b}}}]",
+       "6:49: key 'expect[1].goodput.of.policy': value 'b': allowed is one of oracle, a"},
+      {kMore, "expect: [{p99: {at_most: 9ms, of: {from: 5s}}}]",
+       "6:26: key 'expect[1].p99.at_most': value '9ms': allowed is a share from 0% to 100000%"},
+      {kMore, "expect: [{p99: {at_most: 90%, of: {from: 5s, to: 5s}}}]",
+       "6:46: key 'expect[1].p99.of.to': nothing is left to look at: from is not before to"},
+      {kMore, "expect: [{p99: {is: 90%, errors: 3, of: a}}]",
+       "6:26: key 'expect[1].p99.errors': does not go with of; 6:34: key 'expect[1].p99.errors': "
+       "needs at least 2 seeds: a standard error is taken over them"},
+      {kMore, "expect: [{useful: 5, from: end-5}]",
+       "6:28: key 'expect[1].from': value 'end-5': allowed is a time since the beginning, as in "
+       "5s, or before the end, as in end-5m"},
+      {kMore, "expect: [{useful: 5, every: 5s}]",
+       "6:22: key 'expect[1].every': goes only with each"},
+      {kMore, "expect: [{useful: 5, each: 5s, every: 4s}]",
+       "6:32: key 'expect[1].every': is less than each: pieces do not overlap"},
+      {kMore, "expect: [{useful: 5, from: 58s, each: 3s}]",
+       "6:33: key 'expect[1].each': is longer than the time that is looked at"},
+      {kMore, "expect: [{p99: {at_most: 90%, of: a}, each: 3s}]",
+       "6:35: key 'expect[1].p99.of': with each, allowed is a map of from, to and policy: what is "
+       "a piece a share of?"},
       {kMore, "expect: [{useful: 5, attempt: 0}]",
        "6:31: key 'expect[1].attempt': value '0': allowed is a whole number from 1 to 100"},
       {kMore, "expect: [{useful: 5, class: gold}]",
@@ -1098,7 +1216,7 @@ TEST(SimFile, TheExamplesOfItsPageAreSound) {
     EXPECT_EQ(faults_of(text), "") << text;
     ++examples;
   }
-  EXPECT_EQ(examples, 8);
+  EXPECT_EQ(examples, 9);
 }
 
 TEST(SimFigures, AllAreOnThePage) {

@@ -4,6 +4,7 @@
 //             | with tenants: TenantBoard, TenantPlace x tickets, TenantAccount x 2 x buckets
 //             | with a quota: 64 bits x keys
 //             | Shadow | ShadowWaiter x tickets
+//             | with a law that finds the limit: Learner, SampleRing x participants
 //
 // The creator provides the memory: heap for a program, shared memory for nginx's workers. Who
 // writes what is written beside each member: `word` everyone by compare-and-swap; a participant's
@@ -16,10 +17,10 @@
 #include <cstdint>
 
 #include "loadline/decision.h"
+#include "loadline/gate/learner.h"
 #include "loadline/gate/shadow.h"
 #include "loadline/gate/spare.h"
 #include "loadline/gate/word.h"
-#include "loadline/limiter.h"
 #include "loadline/policy.h"
 #include "loadline/record.h"
 
@@ -34,6 +35,7 @@ struct Capacity {
   std::uint32_t tickets = 0;                      // kSpareTickets + 1 to kSpareTickets + kMaxQueue
   std::uint32_t tenant_buckets = 0;  // 0: no tenants; else a power of two, see for_tables
   std::uint32_t quota_keys = 0;      // 0: no quota; else a power of two, see for_tables
+  std::uint32_t learns = 0;          // 1: a law may find the limit; see for_tables
 
   static constexpr std::uint32_t kSpareTickets = 256;
   static constexpr std::uint32_t kFewestBuckets = 1024;
@@ -49,13 +51,14 @@ struct Capacity {
         policy.quota.any()
             ? std::bit_ceil(std::max<std::uint32_t>(policy.quota.keys + policy.quota.keys / 2, 64))
             : 0;
+    with.learns = policy.law == Law::fixed ? 0 : 1;
     return with;
   }
   // As a gate can be made with.
   [[nodiscard]] constexpr bool sound() const noexcept {
     return participants >= 1 && participants <= kMaxParticipants && tickets > kSpareTickets &&
            tickets <= kSpareTickets + kMaxQueue && table_sound(tenant_buckets) &&
-           table_sound(quota_keys);
+           table_sound(quota_keys) && learns <= 1;
   }
 
  private:
@@ -205,8 +208,9 @@ struct alignas(128) ParticipantSlot {
   Atomic<std::uint64_t> service_ns;  // sum of the service times of completions with success
   Atomic<std::uint64_t> service_buckets[kBuckets];
 
-  // Of requests that are only observed: units in the word; requests that are in no word, since they
-  // would have been turned away; and units whose ends are the shadow's too (ShadowUnits).
+  // Of requests that are only observed: units in the word; requests that are in no word, since
+  // they would have been turned away by a gate that enforces its limit on others; and units whose
+  // ends are the shadow's too (ShadowUnits).
   Atomic<std::uint32_t> observed_held;
   Atomic<std::uint32_t> observed_beside;
   Atomic<std::uint64_t> observed_tied;
@@ -238,6 +242,8 @@ struct alignas(128) Published {
   Atomic<std::uint64_t> farthest_tag[kMaxClasses];   // of who waits; with tenants
   Atomic<std::int64_t> service_mean_until;           // Instant up to which it is believed
   Atomic<std::uint32_t> class_count;
+  Atomic<std::uint32_t> searching;  // 1: the limit is a guess, by which nothing is foretold
+  Atomic<std::uint32_t> law;        // Law
 };
 
 inline constexpr std::uint32_t kFlagObserve = 1;
@@ -259,7 +265,7 @@ struct alignas(128) Guarded {
   Instant first_due;               // no ticket's time passes before; often none does then, either
   Atomic<std::uint32_t> occupied;  // mask of those that are not empty; offers read it, too
   std::uint32_t guaranteed;        // mask of the classes that have a guarantee
-  Limiter limiter;
+  std::uint32_t limit;
   QueueSize queue;
   std::uint16_t shares[kMaxClasses];
   std::uint16_t heavy_share;
@@ -280,6 +286,7 @@ struct alignas(128) Guarded {
   Atomic<std::uint64_t> wait_buckets[kMaxClasses][kBuckets];
   Atomic<std::uint64_t> wait_ns[kMaxClasses];
   Atomic<std::uint64_t> cancelled_by_death[kMaxClasses];
+  Atomic<std::uint32_t> in_grace;  // participants that have died and keep what they held so far
   Atomic<std::uint64_t> reclaimed;
   Atomic<std::uint64_t> reclaimed_units;
   Atomic<std::uint64_t> taken_back;
@@ -291,7 +298,9 @@ struct alignas(128) Guarded {
   Policy policies[2];
   Atomic<std::uint32_t> policy_taken_up;  // index into policies
   Atomic<std::uint32_t> policy_applied;   // the same, once everything follows from it
-  Atomic<std::uint32_t> limit_told;       // the limiter's, once everything follows from it
+  Atomic<std::uint32_t> limit_told;       // `limit`, once everything follows from it
+  // How often a policy was applied: the learner looks here whether its rules are still in force.
+  Atomic<std::uint32_t> rules_version;
 };
 
 // One who would wait.
@@ -362,7 +371,7 @@ struct BlockHead {
 // parts.
 template <class Sync>
 constexpr std::uint64_t layout_hash() noexcept {
-  constexpr std::uint64_t kVersion = 5;  // raise it when a meaning changes and no size does
+  constexpr std::uint64_t kVersion = 7;  // raise it when a meaning changes and no size does
   const std::uint64_t parts[] = {kVersion,
                                  sizeof(BlockHead<Sync>),
                                  sizeof(ParticipantSlot<Sync>),
@@ -379,7 +388,8 @@ constexpr std::uint64_t layout_hash() noexcept {
                                  sizeof(TenantBoard<Sync>),
                                  sizeof(Shadow<Sync>),
                                  sizeof(ShadowWaiter),
-                                 sizeof(Limiter)};
+                                 sizeof(Learner<Sync>),
+                                 sizeof(SampleRing<Sync>)};
   std::uint64_t hash = 14695981039346656037U;  // FNV-1a
   for (const std::uint64_t part : parts) {
     hash = (hash ^ part) * 1099511628211U;

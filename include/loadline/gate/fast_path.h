@@ -64,16 +64,17 @@ template <class Sync>
 // in the word that is replaced. The threshold is read after the word: if the limit has moved since,
 // so has the epoch, and the exchange fails.
 template <class Sync>
-[[gnu::always_inline]] inline bool BasicGate<Sync>::try_admit(Slot& mine, std::uint32_t importance,
-                                                              std::uint32_t cost) noexcept {
+[[gnu::always_inline]] inline typename BasicGate<Sync>::Tried BasicGate<Sync>::try_admit(
+    Slot& mine, std::uint32_t importance, std::uint32_t cost) noexcept {
   while (true) {
     const Word word = load_word();
-    if (word.waits_at_or_above(importance) ||
-        std::uint64_t{word.in_flight()} + cost > threshold(importance)) {
-      return false;
+    const std::uint32_t most = threshold(importance);
+    const std::uint64_t with = std::uint64_t{word.in_flight()} + cost;
+    if (word.waits_at_or_above(importance) || with > most) {
+      return {.admitted = false};
     }
     if (replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
-      return true;
+      return {.admitted = true, .bound = with == most};
     }
   }
 }
@@ -119,9 +120,11 @@ template <class Sync>
                                                            Instant now) noexcept {
   if (may_try_at_once(request)) [[likely]] {
     Slot& mine = slot(who);
-    if (try_admit(mine, request.importance, 1)) [[likely]] {
+    const Tried tried = try_admit(mine, request.importance, 1);
+    if (tried.admitted) [[likely]] {
       Offer answer = admitted(mine, request.importance, 1, now);
       answer.permit.tenant_ = request.tenant;
+      answer.permit.bound_ = tried.bound;
       return answer;
     }
   }
@@ -158,6 +161,12 @@ template <class Sync>
 }
 
 template <class Sync>
+[[gnu::always_inline]] inline bool BasicGate<Sync>::admits_all() const noexcept {
+  return (published().flags.load(std::memory_order_relaxed) &
+          (detail::kFlagObserve | detail::kFlagOff)) != 0;
+}
+
+template <class Sync>
 [[gnu::always_inline]] inline Signals BasicGate<Sync>::release(Participant who, Permit& permit,
                                                                Outcome ended,
                                                                Instant now) noexcept {
@@ -168,26 +177,36 @@ template <class Sync>
   }
   permit.held_ = false;
   const Duration took = now - permit.started_;
+  // By value: a permit whose address left this function would have to lie in memory.
+  const Ending ending{took, permit.cost_, permit.importance_, permit.kind_, ended, permit.bound_};
   if (permit.kind_ == Permit::Kind::plain) [[likely]] {
-    if (ended == Outcome::success) {
+    if (ended == Outcome::success || ended == Outcome::late) {
       record_service(mine, took);
     }
   } else {
-    give_back_special(mine, {took, permit.cost_, permit.importance_, permit.kind_, ended}, now);
+    give_back_special(mine, ending, now);
+  }
+  Signals signals;
+  if (rings_ != nullptr) {
+    signals = note_sample(who, ending, now);
   }
   if (permit.tenant_ != 0) {
     settle_account({permit.tenant_, permit.importance_, permit.group_, permit.charged_}, ended,
                    took);
   }
   if (permit.cost_ == 0) {
-    return {};  // observed or exempt: it never was in the word
+    return signals;  // it never was in the word: exempt, or observed alone
   }
   // A hint: who comes to wait after this is seen in the word.
   if (guarded().occupied.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    return hand_on(mine, permit.cost_, now);
+    signals |= hand_on(mine, permit.cost_, now);
+    return signals;
   }
   const Word before = give_back(mine, permit.cost_);
-  return before.waiting() == 0 ? Signals{} : dispatch_all(now);
+  if (before.waiting() != 0) {
+    signals |= dispatch_all(now);
+  }
+  return signals;
 }
 
 }  // namespace loadline

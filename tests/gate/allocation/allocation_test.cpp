@@ -1,66 +1,11 @@
 // Nothing is allocated after a gate has been made, whatever is asked of it.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdlib>
-#include <new>
 #include <random>
 
+#include "../../counted_allocations.h"
 #include "../gate_box.h"
-
-namespace {
-
-std::atomic<std::uint64_t> allocations{0};
-
-}  // namespace
-
-extern "C" {
-void* __real_malloc(std::size_t bytes);
-void* __real_calloc(std::size_t n, std::size_t bytes);
-void* __real_realloc(void* memory, std::size_t bytes);
-void* __real_aligned_alloc(std::size_t alignment, std::size_t bytes);
-
-void* __wrap_malloc(std::size_t bytes) {
-  ++allocations;
-  return __real_malloc(bytes);
-}
-void* __wrap_calloc(std::size_t n, std::size_t bytes) {
-  ++allocations;
-  return __real_calloc(n, bytes);
-}
-void* __wrap_realloc(void* memory, std::size_t bytes) {
-  ++allocations;
-  return __real_realloc(memory, bytes);
-}
-void* __wrap_aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  ++allocations;
-  return __real_aligned_alloc(alignment, bytes);
-}
-}
-
-void* operator new(std::size_t bytes) {
-  ++allocations;
-  void* const memory = __real_malloc(bytes);
-  if (memory == nullptr) {
-    throw std::bad_alloc();
-  }
-  return memory;
-}
-void* operator new[](std::size_t bytes) {
-  return operator new(bytes);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace loadline::test {
 namespace {

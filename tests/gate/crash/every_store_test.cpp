@@ -98,6 +98,37 @@ TEST(EveryStoreOfAWindow, LeavesAnEstimateThatIsTrue) {
   EXPECT_EQ(how, "exit 0");
 }
 
+// Nobody knows how far the law had come: it goes on from the limit that was in force.
+TEST(EveryStoreOfALaw, LeavesALimitWithinItsBounds) {
+  Stage s;
+  const Operation& operation = operation_named("TickThatLearns");
+  ASSERT_EQ(play(s, operation, kNoStep), "exit 0");
+  const std::uint32_t steps = s.steps();
+  const std::uint32_t changed = s.gate.limit();
+  ASSERT_LT(changed, kLimit);
+  leave(s);
+  std::uint64_t repaired = 0;
+  for (std::uint32_t step = 1; step <= steps; ++step) {
+    ASSERT_EQ(play(s, operation, step), "killed");
+    const auto within = [changed](std::uint32_t limit) {
+      return limit == kLimit || limit == changed;
+    };
+    EXPECT_TRUE(within(s.gate.limit())) << s.gate.limit() << " after step " << step;
+    for (int i = 0; i < 3; ++i) {
+      s.tick();
+      EXPECT_TRUE(within(s.gate.limit())) << s.gate.limit() << " after step " << step;
+    }
+    std::array<LimitEvent, LimitEvents::kKept> events;
+    std::uint64_t next = 0;
+    const std::size_t n = s.gate.limit_events(next, events);
+    for (std::size_t i = 0; i < n; ++i) {
+      repaired += events[i].reason.cause == LimitCause::repaired ? 1 : 0;
+    }
+    leave(s);
+  }
+  EXPECT_GT(repaired, 0U);
+}
+
 // One dies in the middle of `operation`, before its step `first`, and the next one as it puts that
 // right, before its step `second`.
 std::string play_both(Stage& s, const Operation& operation, std::uint32_t first,

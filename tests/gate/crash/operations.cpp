@@ -156,6 +156,25 @@ void offer_of_a_modest_tenant(Stage& s) {
   s.offer(s.victim(), of_tenant(kModest));
 }
 
+// The law is about to hear that all came too late; some are in flight, and one waits.
+void late_answers(Stage& s) {
+  sit(s);
+  for (std::uint32_t i = 0; i < kLimit; ++i) {
+    s.start(i == 0 ? s.victim() : s.survivor(), of(kCritical));
+  }
+  s.pass(Duration::millis(20));
+  s.release(s.victim(), Outcome::late);
+  for (std::uint32_t i = 1; i < kLimit; ++i) {
+    s.release(s.survivor(), Outcome::late);
+  }
+  s.start(s.survivor(), of(kCritical));  // the fourth: by so many a law judges at least
+  s.pass(Duration::millis(20));
+  s.release(s.survivor(), Outcome::late);
+  s.start(s.victim(), of(kCritical));
+  s.start(s.survivor(), of(kCritical, 2));
+  s.wait(s.survivor(), of(kCritical));
+}
+
 void observing(Stage& s) {
   fill(s);
   s.gate.set_mode(Mode::observe, s.now());
@@ -169,6 +188,27 @@ void all_let_in(Stage& s) {
   for (std::uint32_t i = 0; i < kLimit + 1; ++i) {
     s.start(s.survivor(), of(kCritical));
   }
+}
+
+void offer_without_waiting(Stage& s) {
+  Request request = of(kCritical);
+  request.may_wait = false;
+  s.offer(s.victim(), request);
+}
+
+// The victim's second would have been turned away.
+void let_through(Stage& s) {
+  all_let_in(s);
+  offer_without_waiting(s);
+}
+
+void enforce(Stage& s) {
+  s.gate.set_mode(Mode::on, s.now());
+}
+
+void enforced_again(Stage& s) {
+  let_through(s);
+  enforce(s);
 }
 
 void off(Stage& s) {
@@ -188,12 +228,6 @@ void offer_critical(Stage& s) {
 void offer_with_a_deadline(Stage& s) {
   Request request = of(kCritical);
   request.deadline = s.now() + Duration::seconds(1);
-  s.offer(s.victim(), request);
-}
-
-void offer_without_waiting(Stage& s) {
-  Request request = of(kCritical);
-  request.may_wait = false;
   s.offer(s.victim(), request);
 }
 
@@ -271,6 +305,9 @@ constexpr Operation kOperations[] = {
     {"CancelOfATenant", greedy_tenant, cancel_first, policy_with_tenants},
     {"OfferWhileObserving", observing, offer_critical},
     {"OfferThatWouldWait", all_let_in, offer_critical},
+    {"OfferThatIsLetThrough", all_let_in, offer_without_waiting},
+    {"ReleaseOfOneLetThrough", let_through, release_both},
+    {"ReleaseOnceEnforced", enforced_again, release_both},
     {"ReleaseWhileObserving", all_let_in, [](Stage& s) { s.release(s.victim()); }},
     {"TickWhileObserving", all_let_in, tick},
     {"OfferWhileOff", off, offer_critical},
@@ -298,8 +335,17 @@ constexpr Operation kOperations[] = {
     {"ReconfigureDown", fill, [](Stage& s) { change_rules(s, 1); }},
     {"SetLimitUp", full_of_the_same, [](Stage& s) { set_limit(s, kNewLimit); }},
     {"SetLimitDown", full_of_the_same, [](Stage& s) { set_limit(s, 1); }},
+    {"TickThatLearns", late_answers, tick, policy_that_learns},
+    {"ReleaseToALaw", let_others_wait, [](Stage& s) { s.release(s.victim()); }, policy_that_learns},
+    {"SetLimitOfALaw", let_others_wait,
+     [](Stage& s) {
+       set_limit(s, kNewLimit);
+       s.tick();
+     },
+     policy_that_learns},
     {"SetModeOff", full_of_the_same, [](Stage& s) { s.gate.set_mode(Mode::off, s.now()); }},
-    {"SetModeOn", observing, [](Stage& s) { s.gate.set_mode(Mode::on, s.now()); }},
+    {"SetModeOn", observing, enforce},
+    {"SetModeOnBesideOnesLetThrough", let_through, enforce},
     {"SetDraining", full_of_the_same, [](Stage& s) { s.gate.set_draining(true, s.now()); }},
     {"SetNotDraining", draining, [](Stage& s) { s.gate.set_draining(false, s.now()); }},
     {"Attach", nothing, sit},

@@ -68,6 +68,13 @@ Policy policy_with_tenants() {
   return policy;
 }
 
+Policy policy_that_learns() {
+  Policy policy = usual_policy();
+  policy.law = Law::automatic;
+  policy.limit_most = kQueue + kLimit;
+  return policy;
+}
+
 Request of(std::uint8_t importance, std::uint32_t cost) {
   Request request;
   request.importance = importance;
@@ -108,9 +115,16 @@ bool Person::forget(Ticket ticket) {
   return false;
 }
 
+namespace {
+
+std::size_t bytes_of(const Policy& policy) {
+  return CrashingGate::bytes_for(Capacity{kSeats, kTickets}.for_tables(policy));
+}
+
+}  // namespace
+
 Stage::Stage()
-    : bytes_(kBlockAt + CrashingGate::bytes_for(
-                            Capacity{kSeats, kTickets}.for_tables(policy_with_tenants()))) {
+    : bytes_(kBlockAt + std::max(bytes_of(policy_with_tenants()), bytes_of(policy_that_learns()))) {
   static_assert(sizeof(Shared) <= kBlockAt);
   pages_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   require(pages_ != MAP_FAILED, "mmap");
@@ -202,9 +216,9 @@ void Stage::wait(Person& who, const Request& request) {
   require(offer(who, request).kind == Offer::Kind::wait, "does not wait");
 }
 
-void Stage::release(Person& who) {
+void Stage::release(Person& who, Outcome ended) {
   require(who.permit_count != 0, "nothing to release");
-  gate.release(who.seat, who.permits[--who.permit_count], Outcome::success, now());
+  gate.release(who.seat, who.permits[--who.permit_count], ended, now());
 }
 
 void Stage::cancel(Person& who, Ticket ticket) {
@@ -483,7 +497,7 @@ std::string Stage::what_is_wrong_with_the_rules() const {
 Rules Stage::rules() const {
   const Snapshot all = gate.snapshot();
   Rules rules{.limit = all.limit,
-              .limiter_limit = head().guarded.limiter.limit(),
+              .limiter_limit = head().guarded.limit,
               .queue_limit = all.queue_limit,
               .class_count = all.class_count,
               .queue_kind = all.queue_kind,

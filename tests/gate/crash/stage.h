@@ -24,6 +24,7 @@ inline constexpr std::uint8_t kSheddable = 3;
 
 Policy usual_policy();
 Policy policy_with_tenants();
+Policy policy_that_learns();
 Request of(std::uint8_t importance, std::uint32_t cost = 1);
 Request of_tenant(std::uint64_t tenant);
 
@@ -92,9 +93,9 @@ class Stage {
 
   // Moves of either person, for set-ups; one that does not end as its name says ends the process.
   void attach(Person& who);
-  void start(Person& who, const Request& request);   // admitted at once
-  void wait(Person& who, const Request& request);    // has to wait
-  void release(Person& who);                         // the last permit
+  void start(Person& who, const Request& request);              // admitted at once
+  void wait(Person& who, const Request& request);               // has to wait
+  void release(Person& who, Outcome ended = Outcome::success);  // the last permit
   Offer offer(Person& who, const Request& request);  // counted, and kept whatever the answer
   void cancel(Person& who, Ticket ticket);
   void collect(Person& who);                 // all there is

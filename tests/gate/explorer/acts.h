@@ -44,6 +44,7 @@ inline constexpr Act kCancel{.kind = Act::Kind::cancel};
 inline constexpr Act kPoll{.kind = Act::Kind::poll};
 inline constexpr Act kAwait{.kind = Act::Kind::await};
 inline constexpr Act kObserve{.kind = Act::Kind::observe};
+inline constexpr Act kEnforce{.kind = Act::Kind::enforce};
 inline constexpr Act kDrain{.kind = Act::Kind::drain};
 inline constexpr Act kLeave{.kind = Act::Kind::leave};
 inline constexpr Act kSit{.kind = Act::Kind::sit};

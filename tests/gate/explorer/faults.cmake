@@ -4,7 +4,7 @@ include(plant.cmake)
 
 # Lost wake-ups.
 plant(release_wakes_nobody three include/loadline/gate/fast_path.h
-      [[return before.waiting() == 0 ? Signals{} : dispatch_all(now);]] [[return Signals{};]])
+      [[if (before.waiting() != 0) {]] [[if (before.waiting() > kMaxQueue) {]])
 plant(nobody_is_dispatched three src/gate/queue.h
       [[if (nothing_to_dispatch(returned) || !dispatch_one(now, signals, returned)) {]]
       [[if (guarded().waiting <= kMaxQueue) {]])
@@ -59,12 +59,15 @@ plant(reconfiguring_without_dispatch reconfigure src/gate/lifecycle.h
 
 # Too many, or out of turn.
 plant(arrival_passes_waiters high_waits include/loadline/gate/fast_path.h
-      [[if (word.waits_at_or_above(importance) ||
-        std::uint64_t]]
-      [[if (std::uint64_t]])
+      [[if (word.waits_at_or_above(importance) || with > most) {]] [[if (with > most) {]])
 plant(grant_without_room heavy_waits_for_room src/gate/queue.h
       [[if (!always && std::uint64_t{word.in_flight()} + cost > std::uint64_t{most} + returned.cost) {]]
       [[if (!always && most == 0) {]])
+plant(let_in_by_a_mode_that_was enforce src/gate/observe.h
+      [[if (!passes_unjudged(request)) {]] [[if (cost == 0) {]])
+plant(mode_without_epoch enforce src/gate/lifecycle.h [[  move_epoch();]] [[]])
+plant(let_in_and_not_counted enforce_beside_one_let_through src/gate/observe.h
+      [[told.reason != Reason::none && is_observed_alone(request)]] [[told.reason != Reason::none]])
 plant(limit_without_epoch lower src/gate/rules.h [[word.with_next_epoch().bits]] [[word.bits]])
 plant(newest_granted_first three src/gate/order.h
       [[  const bool newest = newest_first(importance);]]

@@ -539,7 +539,7 @@ class Invariants {
   void check_rules() const {
     const auto& published = block_.head().published;
     const std::uint32_t limit = published.limit.peek();
-    bool whole = limit == block_.head().guarded.limiter.limit();
+    bool whole = limit == block_.head().guarded.limit;
     for (std::uint32_t c = 0; c < kClasses; ++c) {
       whole = whole && published.thresholds[c].peek() == share_of(limit, c);
     }

@@ -176,6 +176,13 @@ class People {
         book_.allowed = book_.highest = kMaxLimit;
         deliver(inside(who, [&](Participant) { return gate_.set_mode(Mode::observe, now); }));
         break;
+      case Act::Kind::enforce: {
+        const Signals signals =
+            inside(who, [&](Participant) { return gate_.set_mode(Mode::on, now); });
+        book_.allowed = scenario_.limit;
+        deliver(signals);
+        break;
+      }
       case Act::Kind::drain: {
         const Signals signals =
             inside(who, [&](Participant) { return gate_.set_draining(true, now); });
@@ -338,6 +345,9 @@ class People {
     book_.running += permit.cost();
     me.permit = std::move(permit);
     me.heavy_permit = heavy;
+    if (me.permit.cost() == 0 && !me.exempt_permit) {
+      fail("one runs who is not counted");
+    }
     if (book_.running > book_.highest) {
       fail("more is running than the limit");
     }

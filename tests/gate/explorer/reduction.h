@@ -144,7 +144,8 @@ class Reduction {
     const bool reconfigures = act.kind == Act::Kind::reconfigure;
     cancels_ = cancels_ || act.kind == Act::Kind::cancel;
     observes_ = observes_ || act.kind == Act::Kind::observe;
-    flags_move_ = flags_move_ || act.kind == Act::Kind::observe || act.kind == Act::Kind::drain;
+    flags_move_ = flags_move_ || act.kind == Act::Kind::observe || act.kind == Act::Kind::enforce ||
+                  act.kind == Act::Kind::drain;
     rules_move_ = rules_move_ || act.kind == Act::Kind::set_limit || reconfigures;
     adapts_ = adapts_ || reconfigures;
     audits_ = audits_ || act.kind == Act::Kind::leave;

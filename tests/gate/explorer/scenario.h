@@ -28,6 +28,7 @@ struct Act {
     set_limit,    // to `units`
     reconfigure,  // the limit to `units`, and the discipline
     observe,      // admit all from now on
+    enforce,      // judge again from now on
     drain,        // take no more from now on
     tick,
     leave,  // detach
