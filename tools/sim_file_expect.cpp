@@ -321,6 +321,9 @@ class ExpectationReader {
       }
       return;
     }
+    if (each_ == Duration{}) {
+      return;  // refused: there is no length to hold against the others
+    }
     const sim::Span span = selection_.span;
     if (every_ < each_) {
       map_.fault("every", "is less than each: pieces do not overlap");

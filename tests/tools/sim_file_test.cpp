@@ -1169,6 +1169,12 @@ TEST(SimFile, FaultsOfExpectations) {
        "6:22: key 'expect[1].every': goes only with each"},
       {kMore, "expect: [{useful: 5, each: 5s, every: 4s}]",
        "6:32: key 'expect[1].every': is less than each: pieces do not overlap"},
+      {kMore, "expect: [{useful: 5, each: 0s}]",
+       "6:28: key 'expect[1].each': value '0s': allowed is a time from 1ms to 720h, with a "
+       "unit as in 10ms"},
+      {kMore, "expect: [{useful: 5, each: soon, every: 5s}]",
+       "6:28: key 'expect[1].each': value 'soon': allowed is a time from 1ms to 720h, with a "
+       "unit as in 10ms"},
       {kMore, "expect: [{useful: 5, from: 58s, each: 3s}]",
        "6:33: key 'expect[1].each': is longer than the time that is looked at"},
       {kMore, "expect: [{p99: {at_most: 90%, of: a}, each: 3s}]",
