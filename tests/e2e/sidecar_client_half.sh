@@ -6,6 +6,7 @@
 . "$(dirname "$0")/sidecar.sh"
 
 # ask PATH PATIENCE_MS: $how is the status, how it ended, the attempts and why not more; the answer in $work/body.
+# How a call ended is compared in $how; the exit code says no more.
 ask() {
   "$LOADLINE_CURL_ASK" "http://127.0.0.1:$port$1" "$2" >"$work/asked" || true
   how=$(head -n 1 "$work/asked")
