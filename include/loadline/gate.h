@@ -223,6 +223,7 @@ class BasicGate {
   [[nodiscard]] Guarded& guarded() const noexcept { return head_->guarded; }
   [[nodiscard]] Published& published() const noexcept { return head_->published; }
   [[nodiscard]] std::uint32_t threshold(std::uint32_t importance) const noexcept;
+  [[nodiscard]] bool is_whole_limit(std::uint32_t part) const noexcept;
   [[nodiscard]] Word load_word() const noexcept;
   [[nodiscard]] bool may_try_at_once(const Request& request) const noexcept;
   struct Tried {

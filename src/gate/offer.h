@@ -96,11 +96,12 @@ Offer BasicGate<Sync>::offer_slowly(Participant who, const Request& request, Ver
   return offer_locked(who, request, cost, now);
 }
 
-// Whether one more of this cost takes the last slot of its class.
+// Whether one more of this cost takes the last slot.
 template <class Sync>
 bool BasicGate<Sync>::fills(Word word, std::uint32_t importance,
                             std::uint32_t cost) const noexcept {
-  return std::uint64_t{word.in_flight()} + cost >= threshold(importance);
+  const std::uint32_t most = threshold(importance);
+  return std::uint64_t{word.in_flight()} + cost >= most && is_whole_limit(most);
 }
 
 // Beside the limit, and never waiting: who asks whether a server lives must hear so while it is

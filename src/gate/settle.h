@@ -36,11 +36,13 @@ template <class Sync>
   permit.importance_ = ticket.importance;
   permit.kind_ = Permit::Kind::plain;
   permit.held_ = true;
-  permit.bound_ = true;
+  permit.bound_ = is_whole_limit(threshold(ticket.importance));
   if (ticket.heavy) {
     detail::add_alone(guarded().granted_heavy, 0U - ticket.cost);
     detail::add_alone(mine.heavy_held, ticket.cost);
     permit.kind_ = Permit::Kind::heavy;
+    permit.bound_ =
+        permit.bound_ && is_whole_limit(published().heavy_limit.load(std::memory_order_relaxed));
   }
   if (has_tenants()) {
     permit.tenant_ = places_[index].tenant;

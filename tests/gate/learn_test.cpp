@@ -312,6 +312,31 @@ TEST(Learn, ASampleIsWhatHappened) {
   expect(3, {}, kWork + kWork, Outcome::success, false);
 }
 
+// The place that it took, or waited for, was the last of its class's part of the limit.
+TEST(Learn, WhoFillsAPartOfTheLimitIsNotBoundByIt) {
+  Policy policy = learning({4, 4});
+  policy.classes[kSheddable].share = 500;
+  Learning gate(policy);
+  const Participant me = gate.seated[0];
+  std::vector<Permit> all;
+  for (int i = 0; i < 2; ++i) {
+    all.push_back(std::move(gate.box.gate.offer(me, of_class(kSheddable), gate.box.now).permit));
+  }
+  ASSERT_EQ(gate.box.gate.offer(me, of_class(kSheddable), gate.box.now).kind, Offer::Kind::wait);
+  gate.box.pass(kWork);
+  gate.box.gate.release(me, all[0], Outcome::success, gate.box.now);
+  gate.box.gate.release(me, all[1], Outcome::success, gate.box.now);
+  std::vector<Settled> started = gate.box.collect(me);
+  ASSERT_EQ(started.size(), 1U);
+  gate.box.pass(kWork);
+  gate.box.gate.release(me, started[0].permit, Outcome::success, gate.box.now);
+  const auto& ring = gate.ring(0);
+  ASSERT_EQ(ring.count.load(), 3U);
+  for (std::uint64_t at = 0; at < 3; ++at) {
+    EXPECT_FALSE(ring.read(at).bound) << at;
+  }
+}
+
 TEST(Learn, WhatSaysNothingIsNoSample) {
   Learning gate;
   const Participant me = gate.seated[0];

@@ -60,6 +60,13 @@ template <class Sync>
   return replaced;
 }
 
+// Who takes the last place of a part of the limit (a class's, the heavy's) has not met a full one.
+template <class Sync>
+[[gnu::always_inline]] inline bool BasicGate<Sync>::is_whole_limit(
+    std::uint32_t part) const noexcept {
+  return part >= published().limit.load(std::memory_order_relaxed);
+}
+
 // Starts a request if there is room for its class and nobody of its class or above waits, both seen
 // in the word that is replaced. The threshold is read after the word: if the limit has moved since,
 // so has the epoch, and the exchange fails.
@@ -74,7 +81,7 @@ template <class Sync>
       return {.admitted = false};
     }
     if (replace_word(mine, word, word.with_in_flight_added(cost), cost)) {
-      return {.admitted = true, .bound = with == most};
+      return {.admitted = true, .bound = with == most && is_whole_limit(most)};
     }
   }
 }
