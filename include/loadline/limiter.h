@@ -99,12 +99,16 @@ class Limiter {
   void begin(const LimitRules& rules, Instant now) noexcept;
   void note(Instant at, const LimitReason& reason) noexcept;
   [[nodiscard]] std::uint32_t found() const noexcept;  // by the law alone
+  [[nodiscard]] bool is_held() const noexcept { return limit_ < found(); }
 
   LimitRules rules_{};
   std::uint32_t limit_ = 1;
   Instant looked_at_{};
   Instant busy_from_{};  // since when something was in flight without a look; never: nothing was
   Instant believed_from_{};  // samples that started before are left out
+  // When fewer were let in than the law would, for a signal's sake; until never: they are.
+  Instant held_from_{};
+  Instant held_until_{};
   std::uint64_t left_out_ = 0;
   State state_;
   Pressure pressure_{};

@@ -9,6 +9,8 @@ namespace {
 constexpr double kSecondNs = 1e9;
 constexpr double kFarEnough = 1.2;    // two limits, to tell from who came before one was full
 constexpr double kMostSamples = 1e6;  // of a cohort, whatever is asked
+// Of which one limit is told: a dozen, each ten seconds. Services change meanwhile.
+constexpr Duration kLongestBursts = Duration::seconds(120);
 
 constexpr Duration seconds(double s) noexcept {
   return Duration{static_cast<std::int64_t>(s * kSecondNs)};
@@ -71,8 +73,10 @@ AutoLimit::AutoLimit(std::uint32_t from, LimitBounds bounds, std::uint64_t seed)
 void AutoLimit::take(const LimitSample& sample, LimitReason& why) noexcept {
   judge(sample, why);
   cohort_.see(sample);
+  bursts_.see(sample);
   if (sample.bound) {
     cohort_.take(sample);
+    bursts_.take(sample);
   }
   ramp_.see(sample);
   ramp_.take(sample);
@@ -130,8 +134,14 @@ void AutoLimit::disturb(Instant now) noexcept {
 void AutoLimit::look(const LimitView& view, LimitReason& why) noexcept {
   watch(view, why);
   Level level;
-  if (cohort_.level(view, level)) {
-    learn(level, view, why);
+  if (cohort_.level(view, level) || level_of_bursts(view, level)) {
+    if (is_asked_for(level)) {
+      learn(level, view, why);
+    } else if (level.in_bursts) {
+      begin_bursts();
+    } else {
+      give_up_looking_down(why);
+    }
   } else if (cohort_.is_void(view)) {
     begin_cohort(limit_);
   }
@@ -144,25 +154,52 @@ void AutoLimit::look(const LimitView& view, LimitReason& why) noexcept {
 void AutoLimit::watch(const LimitView& view, LimitReason& why) noexcept {
   const bool full = view.in_flight >= limit_ || (view.waiting > 0 && view.in_flight + 1 >= limit_);
   watch_ramp(view, full && full_since_ == Instant::never());
-  calm_.look(view, full, moment_of(calm_.level()), tuning_.fewest);
+  calm_.look(view, full || view.held_down, moment_of(calm_.level()), tuning_.fewest);
+  watch_bursts(view, full);
   full_since_ = full ? std::min(full_since_, view.now) : Instant::never();
   if (cohort_.grown()) {
     return;
   }
-  if (!cohort_.is_open()) {
-    // After the limit was lowered there are more in flight for a while.
-    if (full && view.in_flight <= limit_) {
-      if (cohort_.begun() && view.now - cohort_.paused_at() > apart()) {
-        begin_cohort(limit_);
-      }
-      cohort_.open(view);
-    } else if (!full && waits_in_vain(view.now)) {
+  if (!full) {
+    if (cohort_.is_open()) {
+      cohort_.pause(view);
+    } else if (waits_in_vain(view.now)) {
       give_up_looking_down(why);
     }
-  } else if (!full) {
-    cohort_.pause(view);
-  } else if (is_large_enough(view)) {
+    return;
+  }
+  // After the limit was lowered there are more in flight for a while.
+  if (!cohort_.is_open() && view.in_flight <= limit_) {
+    if (cohort_.begun() && view.now - cohort_.paused_at() > apart()) {
+      seen_full_ += cohort_.started(view);
+      cohort_ = Cohort(limit_, tuning_.patience);
+    }
+    cohort_.open(view);
+  }
+  if (cohort_.is_open() &&
+      is_large_enough(cohort_.lasted(view.now), static_cast<double>(cohort_.started(view)),
+                      fewest_at(limit_))) {
     cohort_.close(view);
+  }
+}
+
+// Each who takes the last place is of a moment at which the limit is full. Where they are more than
+// twice as many as start while it is seen to be, it is full for moments only. While it is, the
+// moment may become longer.
+void AutoLimit::watch_bursts(const LimitView& view, bool full) noexcept {
+  if (bursts_.grown() || cohort_.grown()) {
+    return;
+  }
+  if (!bursts_.is_open()) {
+    bursts_.open(view);
+  }
+  const Duration lasted = bursts_.lasted(view.now);
+  const double told = bursts_.told();
+  const auto seen = static_cast<double>(seen_full_ + cohort_.started(view));
+  if (!full && told > 2 * seen && is_large_enough(lasted, told, tuning_.fewest)) {
+    bursts_.close(view);
+  } else if (lasted > kLongestBursts) {
+    begin_bursts();
   }
 }
 
@@ -178,18 +215,25 @@ void AutoLimit::watch_ramp(const LimitView& view, bool fills_up) noexcept {
 }
 
 // A lower limit is no longer full: what is waited for is no longer there. Or it never was, since
-// all left between two looks: then until what it was to be compared with is too old for that.
+// all left between two looks: then until what it was to be compared with is too old for that. Who
+// comes back each time is waited for longer each time, or what was measured would never be
+// compared.
 bool AutoLimit::waits_in_vain(Instant now) const noexcept {
   if (!looks_down_) {
     return false;
   }
-  return cohort_.begun()
-             ? now - cohort_.paused_at() > nanoseconds(tuning_.patience * partner_.time_ns)
-             : now - partner_.at > life_of(partner_);
+  constexpr std::uint32_t kMostDoublings = 10;
+  const bool was_full = cohort_.begun() && !partner_.in_bursts;
+  const Duration gone = now - (was_full ? cohort_.paused_at() : partner_.at);
+  const Duration first =
+      was_full ? nanoseconds(tuning_.patience * partner_.time_ns) : life_of(partner_);
+  const Duration again{first.ns << std::min(in_vain_, kMostDoublings)};
+  return gone > std::min(again, std::max(first, seconds(tuning_.forget_s)));
 }
 
 void AutoLimit::give_up_looking_down(LimitReason& why) noexcept {
   why = {.cause = LimitCause::emptied};
+  ++in_vain_;
   looks_down_ = false;
   partner_ = {};
   limit_ = within(high_);
@@ -205,19 +249,39 @@ Duration AutoLimit::apart() const noexcept {
 
 // A short burst is no reason to look around. And where a slope cannot be told as well as wanted in
 // the time in which it is to be told, it is asked for all the same: several add up.
-bool AutoLimit::is_large_enough(const LimitView& view) const noexcept {
+bool AutoLimit::is_large_enough(Duration lasted, double requests, double fewest) const noexcept {
   const bool on_its_own = measured_ && !looks_down_ && !partner_.measured();
-  const Duration lasted = cohort_.lasted(view.now);
-  const double fewest = lasted < seconds(tuning_.cycle_s) ? target_ : fewest_at(limit_);
-  return (lasted >= seconds(tuning_.standing_s) || !on_its_own) &&
-         static_cast<double>(cohort_.started(view)) >= std::min(target_, fewest);
+  const double wanted = lasted < seconds(tuning_.cycle_s) ? target_ : std::min(target_, fewest);
+  return (lasted >= seconds(tuning_.standing_s) || !on_its_own) && requests >= wanted;
 }
 
 // ---- What was measured
 // ---------------------------------------------------------------------------
 
+// While it is full there are as many in flight as it lets in, so their rate is known without
+// counting (Little's law); that of all time is mostly that of no burst.
+bool AutoLimit::level_of_bursts(const LimitView& view, Level& level) noexcept {
+  if (!bursts_.level(view, level)) {
+    return false;
+  }
+  level.in_bursts = true;
+  level.rate = level.limit / bursts_.mean_ns() * kSecondNs;
+  return true;
+}
+
+// Of those who come while the limit is full for long, each meets others to its end; in a burst,
+// fewer and fewer. Like is compared with like, unless that was waited for in vain.
+bool AutoLimit::is_asked_for(const Level& level) const noexcept {
+  return !looks_down_ || level.in_bursts == partner_.in_bursts || in_vain_ > 0;
+}
+
+Cohort& AutoLimit::cohort_of(const Level& level) noexcept {
+  return level.in_bursts ? bursts_ : cohort_;
+}
+
 void AutoLimit::learn(const Level& level, const LimitView& view, LimitReason& why) noexcept {
-  const bool fresh = partner_.measured() && level.at - partner_.at < life_of(partner_);
+  const bool fresh = partner_.measured() && level.at - partner_.at < life_of(partner_) &&
+                     partner_.in_bursts == level.in_bursts;
   if (!looks_down_ && !(fresh && partner_.limit < level.limit)) {
     look_around(level, view, why);
     return;
@@ -239,7 +303,7 @@ bool AutoLimit::ask_for_more(const Comparison& found, const Level& level, Instan
   }
   if (knows_too_little_of(level)) {
     target_ += fewest_at(level.limit);  // as many again, on top
-    cohort_.grow_on(now);
+    cohort_of(level).grow_on(now);
     return true;
   }
   // Else it may be the other that is known too little of. For a lower one nobody has to wait: what
@@ -260,19 +324,23 @@ bool AutoLimit::knows_too_little_of(const Level& level) const noexcept {
 
 // There is nothing yet to compare with: what next?
 void AutoLimit::look_around(const Level& level, const LimitView& view, LimitReason& why) noexcept {
-  const double refused = measured_ ? cohort_.share_refused() : 1;
+  const double refused = measured_ ? share_refused(level, view) : 1;
+  if (refused < tuning_.many_refused && level.in_bursts) {
+    begin_cohort(limit_);  // most are served
+    return;
+  }
   if (refused < tuning_.many_refused && !unproven_) {
     look_up(level, why);  // costs nobody anything
     return;
   }
-  if (compare_with_calm(level, why)) {
+  if (!level.in_bursts && compare_with_calm(level, why)) {
     return;
   }
   if (refused < tuning_.few_refused) {
     begin_cohort(limit_);  // who comes is served
     return;
   }
-  if (compare_with_ramp(level, view, why)) {
+  if (!level.in_bursts && compare_with_ramp(level, view, why)) {
     return;
   }
   if (may_raise(level)) {
@@ -286,9 +354,16 @@ void AutoLimit::look_around(const Level& level, const LimitView& view, LimitReas
   why.inputs.low = limit_;
 }
 
+// Who is turned away may be counted a tick late, and the first of a burst before anybody has seen
+// it: while the limit is full, or since it is in force.
+double AutoLimit::share_refused(const Level& level, const LimitView& view) const noexcept {
+  const double of_all = bursts_.share_refused(view);
+  return level.in_bursts ? of_all : std::max(cohort_.share_refused(view), of_all);
+}
+
 void AutoLimit::look_up(const Level& level, LimitReason& why) noexcept {
   went_ = Way::up;
-  start_pool();
+  start_pool(level);
   go_up(level);
   why = {LimitCause::looked_up, inputs_of(level)};
 }
@@ -362,6 +437,7 @@ Comparison AutoLimit::compare(const Level& low, const Level& high) const noexcep
   const double apart = found.ratio() - 1;
   const double longer = high.time_ns / low.time_ns;
   found.linear = high.rate * (high.time_ns - low.time_ns) / kSecondNs / gap;
+  found.rates_known = !high.in_bursts;
   found.by_rates = 1 - (high.rate / low.rate - 1) / apart;
   found.slope = found.far() ? (longer - 1) / apart : found.linear + std::max(bias_, 0.0);
   // What comes too late is no gain.
@@ -385,6 +461,7 @@ void AutoLimit::remember(const Comparison& found) noexcept {
   leans_down_ = std::max(leans_down_ + slope - tuning_.well, 0.0);
   compared_at_ = std::max(found.low.at, found.high.at);
   unproven_ = false;
+  in_vain_ = 0;
 }
 
 void AutoLimit::conclude(const Comparison& found, LimitReason& why) noexcept {
@@ -403,9 +480,9 @@ void AutoLimit::conclude(const Comparison& found, LimitReason& why) noexcept {
     proven_at_ = compared_at_;
     why.cause = LimitCause::doubled;
     if (climbs) {
-      cohort_.add_to(pool_);
+      cohort_of(found.high).add_to(pool_);
     } else {
-      start_pool();
+      start_pool(found.high);
     }
     go_up(pooled(found.high));
   } else if (leads_down(found, holds)) {
@@ -472,9 +549,9 @@ void AutoLimit::settle(double knee, const Level& known, LimitReason& why) noexce
 // ---- Steps
 // ---------------------------------------------------------------------------------------
 
-void AutoLimit::start_pool() noexcept {
+void AutoLimit::start_pool(const Level& level) noexcept {
   pool_.clear();
-  cohort_.add_to(pool_);
+  cohort_of(level).add_to(pool_);
 }
 
 // A level with the times of all that were measured on the way to it.
@@ -508,6 +585,12 @@ void AutoLimit::go_down(const Level& from) noexcept {
 
 void AutoLimit::begin_cohort(std::uint32_t limit) noexcept {
   cohort_ = Cohort(limit, tuning_.patience);
+  begin_bursts();
+}
+
+void AutoLimit::begin_bursts() noexcept {
+  bursts_ = Cohort(cohort_.limit(), tuning_.patience);
+  seen_full_ = 0;
 }
 
 void AutoLimit::forget_ramp() noexcept {

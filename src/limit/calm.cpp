@@ -1,5 +1,7 @@
 #include "loadline/limit/calm.h"
 
+#include <algorithm>
+
 namespace loadline {
 
 void Calm::look(const LimitView& view, bool full, Duration longest, double fewest) noexcept {
@@ -7,9 +9,14 @@ void Calm::look(const LimitView& view, bool full, Duration longest, double fewes
   if (on) {
     seen_ns_ += static_cast<double>((view.now - looked_at_).ns) * view.in_flight;
   }
+  // Since the last look the limit may have become full for good. Before, it was for a moment, and
+  // this was no calm.
+  const bool calm = reached_ >= looked_at_;
   looked_at_ = view.now;
   if (on && (full || view.now - from_ > longest)) {
-    tell(view, fewest);
+    if (calm) {
+      tell(view, fewest);
+    }
     from_ = Instant::never();
   }
   if (!full && from_ == Instant::never()) {
@@ -21,12 +28,16 @@ void Calm::begin(Instant now) noexcept {
   times_.clear();
   seen_ns_ = 0;
   in_time_ = 0;
+  reached_ = Instant::never();
   from_ = now;
 }
 
 void Calm::take(const LimitSample& sample) noexcept {
   if (sample.started < from_) {
     return;
+  }
+  if (sample.bound) {
+    reached_ = std::min(reached_, sample.started);
   }
   in_time_ += sample.outcome == Outcome::success ? 1 : 0;
   if (sample.outcome != Outcome::failure) {

@@ -72,9 +72,13 @@ Duration Cohort::lasted(Instant now) const noexcept {
   return open_ ? lasted_ + (now - window_from_) : lasted_;
 }
 
-double Cohort::share_refused() const noexcept {
-  const auto came = static_cast<double>(refused_) + started_;
-  return came > 0 ? static_cast<double>(refused_) / came : 0;
+double Cohort::share_refused(const LimitView& view) const noexcept {
+  if (!begun()) {
+    return 0;
+  }
+  const auto refused = static_cast<double>(grown() ? refused_ : view.refused - refused_before_);
+  const auto came = refused + static_cast<double>(started(view));
+  return came > 0 ? refused / came : 0;
 }
 
 // Who was in flight when it was closed and is not any more will not return: it ended without

@@ -62,7 +62,7 @@ Limiter::Limiter(const LimitRules& rules, Instant now) noexcept {
 
 void Limiter::begin(const LimitRules& rules, Instant now) noexcept {
   rules_ = rules;
-  looked_at_ = busy_from_ = believed_from_ = now;
+  looked_at_ = busy_from_ = believed_from_ = held_from_ = held_until_ = now;
   with_law([&](auto& law) { construct(law, rules); });
   pressure_ = {};
   limit_ = 0;
@@ -92,6 +92,7 @@ bool Limiter::searching() const noexcept {
   return with_law([](const auto& law) { return law.searching(); });
 }
 
+// Who takes the last place of fewer than the law would let in has not met as many as it thinks.
 void Limiter::take(const LimitSample& sample) noexcept {
   const Instant unseen_from = std::max(sample.started, looked_at_);
   if (sample.ended > sample.started) {
@@ -102,13 +103,18 @@ void Limiter::take(const LimitSample& sample) noexcept {
     ++left_out_;
     return;
   }
+  LimitSample told = sample;
+  const bool held = sample.started >= held_from_ && sample.started < held_until_;
+  told.bound = sample.bound && !held;
   LimitReason why;
-  with_law([&](auto& law) { law.take(sample, why); });
+  with_law([&](auto& law) { law.take(told, why); });
   note(sample.ended, why);
 }
 
 void Limiter::disturb(Instant now) noexcept {
   believed_from_ = now;
+  held_from_ = now;
+  held_until_ = is_held() ? Instant::never() : now;
   with_law([&](auto& law) { law.disturb(now); });
   pressure_.disturb(now);
   const std::uint32_t before = std::exchange(limit_, pressure_.left_of(found()));
@@ -122,12 +128,21 @@ void Limiter::look(const LimitView& view) noexcept {
   }
   looked_at_ = view.now;
   busy_from_ = view.in_flight != 0 || view.waiting != 0 ? view.now : Instant::never();
+  LimitView told = view;
+  told.held_down = is_held();
   LimitReason why;
-  with_law([&](auto& law) { law.look(view, why); });
+  with_law([&](auto& law) { law.look(told, why); });
   note(view.now, why);
   LimitReason pressing;
   pressure_.look(view, found(), sound(rules_.bounds).least, pressing);
   note(view.now, pressing);
+  const bool was_held = held_until_ == Instant::never();
+  if (is_held() && !was_held) {
+    held_from_ = view.now;
+    held_until_ = Instant::never();
+  } else if (!is_held() && was_held) {
+    held_until_ = view.now;
+  }
 }
 
 }  // namespace loadline

@@ -24,6 +24,10 @@ class Stretch {
     look(in_flight, false);
   }
   void fill(std::uint32_t in_flight) { look(in_flight, true); }
+  // Nobody saw it; who took the last place came at `started`.
+  void fill_for_a_moment(Instant started) {
+    calm_.take({.started = started, .ended = started + Duration::millis(8), .bound = true});
+  }
   [[nodiscard]] const Level& level() const { return calm_.level(); }
   [[nodiscard]] Instant now() const { return now_; }
 
@@ -47,6 +51,25 @@ TEST(Calm, TellsWhatWasTakenUntilTheLimitWasFull) {
   EXPECT_DOUBLE_EQ(stretch.level().rate, 600);
   EXPECT_DOUBLE_EQ(stretch.level().in_time, 1);
   EXPECT_EQ(stretch.level().at, stretch.now());
+}
+
+TEST(Calm, IsNoneWhereTheLimitWasFullForAMoment) {
+  Stretch stretch;
+  stretch.pass(Duration::seconds(1), 5, 6, Duration::millis(8));
+  const Instant moment = stretch.now();
+  stretch.pass(Duration::seconds(1), 5, 6, Duration::millis(8));
+  stretch.fill_for_a_moment(moment);
+  stretch.fill(20);
+  EXPECT_FALSE(stretch.level().measured());
+}
+
+// Then it may be full from that moment on: what was before is told.
+TEST(Calm, EndsAsWellWithTheFirstWhoTakesTheLastPlace) {
+  Stretch stretch;
+  stretch.pass(Duration::seconds(1), 5, 6, Duration::millis(8));
+  stretch.fill_for_a_moment(stretch.now() + Duration::millis(1));
+  stretch.fill(20);
+  EXPECT_TRUE(stretch.level().measured());
 }
 
 // Half of the time with two in flight, half of it with eight.

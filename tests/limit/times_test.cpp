@@ -25,5 +25,14 @@ TEST(Times, TheNthIsWithinASixteenthOfTheTrueOne) {
   }
 }
 
+TEST(Times, TheirMeanIsExact) {
+  Times times;
+  EXPECT_EQ(times.mean_ns(), 0);
+  for (std::int64_t i = 1; i <= 1000; ++i) {
+    times.add(Duration::micros(10 * i));
+  }
+  EXPECT_DOUBLE_EQ(times.mean_ns(), 5'005'000);  // 10 us times 1001 / 2
+}
+
 }  // namespace
 }  // namespace loadline::test

@@ -19,9 +19,12 @@
 // How sure a slope is follows from the spread of the times themselves.
 //
 // Only a limit that is full can say anything, and only where somebody is turned away is there a
-// reason to ask: a service that does all that comes is left alone. When answers come too late to be
-// of any use the limit is halved whatever they compare to (a hung service answers as slowly with
-// one request in flight as with many).
+// reason to ask: a service that does all that comes is left alone. Bursts fill a limit that nobody
+// ever sees full, since they are over at the next look; but the gate tells of each request whether
+// it took the last place, and such a one has met as many others as if it were full for long. Where
+// most of those are of such moments, they are compared with their like. When answers come too late
+// to be of any use the limit is halved whatever they compare to (a hung service answers as slowly
+// with one request in flight as with many).
 //
 // From own studies in the simulator, of which docs/auto-study.md tells; the idea of moving a limit
 // by the elasticity of throughput is known (see TCP Vegas' expected and actual rates, Brakmo and
@@ -63,17 +66,23 @@ class AutoLimit {
   void judge(const LimitSample& sample, LimitReason& why) noexcept;
   void halve(Instant now, LimitReason& why) noexcept;
   void watch(const LimitView& view, LimitReason& why) noexcept;
+  void watch_bursts(const LimitView& view, bool full) noexcept;
   void watch_ramp(const LimitView& view, bool fills_up) noexcept;
   [[nodiscard]] bool waits_in_vain(Instant now) const noexcept;
   void give_up_looking_down(LimitReason& why) noexcept;
   [[nodiscard]] Duration apart() const noexcept;
-  [[nodiscard]] bool is_large_enough(const LimitView& view) const noexcept;
+  [[nodiscard]] bool is_large_enough(Duration lasted, double requests,
+                                     double fewest) const noexcept;
 
+  [[nodiscard]] bool level_of_bursts(const LimitView& view, Level& level) noexcept;
+  [[nodiscard]] bool is_asked_for(const Level& level) const noexcept;
+  [[nodiscard]] Cohort& cohort_of(const Level& level) noexcept;
   void learn(const Level& level, const LimitView& view, LimitReason& why) noexcept;
   [[nodiscard]] bool ask_for_more(const Comparison& found, const Level& level, Instant now,
                                   LimitReason& why) noexcept;
   [[nodiscard]] bool knows_too_little_of(const Level& level) const noexcept;
   void look_around(const Level& level, const LimitView& view, LimitReason& why) noexcept;
+  [[nodiscard]] double share_refused(const Level& level, const LimitView& view) const noexcept;
   void look_up(const Level& level, LimitReason& why) noexcept;
   [[nodiscard]] bool compare_with_ramp(const Level& level, const LimitView& view,
                                        LimitReason& why) noexcept;
@@ -89,11 +98,12 @@ class AutoLimit {
   [[nodiscard]] double knee_of(const Comparison& found) const noexcept;
   void settle(double knee, const Level& known, LimitReason& why) noexcept;
 
-  void start_pool() noexcept;
+  void start_pool(const Level& level) noexcept;
   [[nodiscard]] Level pooled(const Level& level) const noexcept;
   void go_up(const Level& from) noexcept;
   void go_down(const Level& from) noexcept;
   void begin_cohort(std::uint32_t limit) noexcept;
+  void begin_bursts() noexcept;
   void forget_ramp() noexcept;
 
   [[nodiscard]] Duration life_of(const Level& level) const noexcept;
@@ -115,17 +125,20 @@ class AutoLimit {
   bool looks_down_ = false;  // the lower of the two is in force
   bool holds_ = false;       // the ratio is as narrow as it gets
   bool knee_known_ = false;
-  bool unproven_ = false;    // the limit in force was never compared
-  bool measured_ = false;    // anything was, ever
-  Way went_ = Way::nowhere;  // since the last settling
+  std::uint32_t in_vain_ = 0;  // looked down so often, since anything was compared
+  bool unproven_ = false;      // the limit in force was never compared
+  bool measured_ = false;      // anything was, ever
+  Way went_ = Way::nowhere;    // since the last settling
 
-  Cohort cohort_{};    // under the limit in force
-  double target_ = 0;  // its size
-  Level partner_{};    // what is measured is compared with this
-  Times pool_{};       // all that was measured on the way up, where nobody waited
-  Cohort ramp_{};      // let in on the way from half of the limit or less to all of it
-  Calm calm_{};        // until the knee is known
-  double proven_ = 0;  // the knee was not below this
+  Cohort cohort_{};             // under the limit in force
+  double target_ = 0;           // its size
+  Cohort bursts_{};             // and in moments at which that was full, seen or not
+  std::int64_t seen_full_ = 0;  // started since it began, in cohorts that were given up
+  Level partner_{};             // what is measured is compared with this
+  Times pool_{};                // all that was measured on the way up, where nobody waited
+  Cohort ramp_{};               // let in on the way from half of the limit or less to all of it
+  Calm calm_{};                 // until the knee is known
+  double proven_ = 0;           // the knee was not below this
   Instant proven_at_ = kLongAgo;
   Instant compared_at_ = kLongAgo;
   Instant full_since_ = Instant::never();  // never: it is not full

@@ -9,10 +9,10 @@
 
 namespace loadline {
 
-// Of the last stretch in which the limit was not full, or of the one before where the last was too
-// short to tell: how long requests took, and among how many in flight. A stretch ends when the
-// limit becomes full, or when it has lasted as long as it may: what is told is always of the same
-// moment.
+// Of the last stretch in which the limit was not full, not even for a moment, or of the one before
+// where the last was too short to tell: how long requests took, and among how many in flight. A
+// stretch ends when the limit becomes full, or when it has lasted as long as it may: what is told
+// is always of the same moment.
 class Calm {
  public:
   void look(const LimitView& view, bool full, Duration longest, double fewest) noexcept;
@@ -31,6 +31,7 @@ class Calm {
   std::uint32_t in_time_ = 0;
   Instant from_ = Instant::never();  // never: the limit is full
   Instant looked_at_{};
+  Instant reached_ = Instant::never();  // when the first of them came who took the last place
   Level level_{};
 };
 

@@ -33,17 +33,21 @@ class Cohort {
   void set_limit(std::uint32_t limit) noexcept { limit_ = limit; }
   [[nodiscard]] bool begun() const noexcept { return from_ != Instant::never(); }
   [[nodiscard]] bool grown() const noexcept { return until_ != Instant::never(); }
+  // Those that are back and did not fail.
+  [[nodiscard]] std::uint32_t told() const noexcept { return times_.count(); }
   [[nodiscard]] bool is_open() const noexcept { return open_; }
   [[nodiscard]] Instant paused_at() const noexcept { return window_until_; }
   // With those of the window that is open.
   [[nodiscard]] std::int64_t started(const LimitView& view) const noexcept;
   [[nodiscard]] Duration lasted(Instant now) const noexcept;
-  // Of those who came meanwhile, the share that was turned away; once it is closed.
-  [[nodiscard]] double share_refused() const noexcept;
+  // Of those who came since it began and until it was closed, the share that was turned away.
+  [[nodiscard]] double share_refused(const LimitView& view) const noexcept;
   [[nodiscard]] std::uint32_t in_flight_at_first() const noexcept { return window_in_flight_; }
 
   // Mean of the shorter three quarters of those that are back; 0: none are.
   [[nodiscard]] double typical_ns() const noexcept;
+  // Of all that have told.
+  [[nodiscard]] double mean_ns() const noexcept { return times_.mean_ns(); }
   // False while it is not finished.
   [[nodiscard]] bool level(const LimitView& view, Level& level) noexcept;
   // Nobody of it has returned, and nobody will any more: all have failed, or there was nobody.

@@ -18,6 +18,8 @@ struct Level {
   std::uint32_t samples = 0;
   Instant at{};     // when the last of them was let in
   Duration span{};  // between the first and the last
+  // The limit was full for moments only: of those who took its last place at one of them.
+  bool in_bursts = false;
 
   [[nodiscard]] bool measured() const noexcept { return time_ns > 0; }
 };

@@ -57,6 +57,8 @@ struct LimitView {
   // may lag behind by a tick.
   std::uint64_t refused = 0;
   std::array<LimitSignal, kMaxSignals> signals{};
+  // Fewer are let in than the law would, for a signal's sake. Limiter tells its law.
+  bool held_down = false;
 };
 
 // Between which limits a law may choose, inclusive: 1 <= least <= most.

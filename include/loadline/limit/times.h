@@ -34,6 +34,15 @@ class Times {
 
   [[nodiscard]] constexpr std::uint32_t count() const noexcept { return count_; }
 
+  // Of all of them; 0: there are none.
+  [[nodiscard]] constexpr double mean_ns() const noexcept {
+    double sum = 0;
+    for (const Bucket& bucket : buckets_) {
+      sum += static_cast<double>(bucket.sum_ns);
+    }
+    return count_ == 0 ? 0 : sum / count_;
+  }
+
   struct Lower {
     double mean_ns = 0;
     Duration bound{};  // none of them is longer
