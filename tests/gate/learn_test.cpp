@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <deque>
 #include <thread>
 #include <vector>
 
@@ -75,10 +76,13 @@ class Learning {
   }
 
   void end_all() {
-    for (Running& one : running) {
+    for (Running& one : served) {
       box.gate.release(one.who, one.permit, Outcome::success, box.now);
     }
-    running.clear();
+    served.clear();
+    for (; !waiting.empty(); waiting.pop_front()) {
+      box.gate.release(waiting.front().who, waiting.front().permit, Outcome::success, box.now);
+    }
   }
 
   std::vector<LimitEvent> events() const {
@@ -129,31 +133,30 @@ class Learning {
       if (answer.kind != Offer::Kind::admit) {
         break;
       }
-      running.push_back({who, std::move(answer.permit), Instant{}});
+      waiting.push_back({who, std::move(answer.permit), Instant{}});
     }
     for (Settled& settled : box.collect(who)) {
       if (settled.kind == Settled::Kind::admit) {
-        running.push_back({who, std::move(settled.permit), Instant{}});
+        waiting.push_back({who, std::move(settled.permit), Instant{}});
       }
     }
   }
 
   // The first in line are worked on.
   void finish(std::uint32_t slots) {
-    for (std::size_t i = 0; i < std::min<std::size_t>(slots, running.size()); ++i) {
-      if (running[i].due == Instant{}) {
-        running[i].due = box.now + some_work();
-      }
+    for (; served.size() < slots && !waiting.empty(); waiting.pop_front()) {
+      served.push_back(std::move(waiting.front()));
+      served.back().due = box.now + some_work();
     }
     const auto done = [this](Running& one) {
-      if (one.due == Instant{} || one.due > box.now) {
+      if (one.due > box.now) {
         return false;
       }
       box.gate.release(one.who, one.permit, Outcome::success, box.now);
       note();
       return true;
     };
-    std::erase_if(running, done);
+    std::erase_if(served, done);
   }
 
   // 3 to 7 ms, so that they do not end in step.
@@ -181,7 +184,9 @@ class Learning {
   std::uint64_t random_ = 1;
   bool recording_ = false;
   std::array<std::uint64_t, kMaxParticipants> noted_{};
-  std::vector<Running> running;
+  // Apart, since while observing there is no end to those who wait.
+  std::vector<Running> served;
+  std::deque<Running> waiting;
 };
 
 TEST(Learn, ALimitIsFoundThatAServiceCanBear) {
