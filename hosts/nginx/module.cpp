@@ -1,9 +1,9 @@
 // The three modules of the gate as nginx sees them. Why three, and where they stand: modules.c.
 #include "admission.h"
 #include "conf.h"
+#include "gate_variables.h"
 #include "release.h"
 #include "short_answer.h"
-#include "variables.h"
 #include "worker.h"
 #include "zone.h"
 
@@ -37,7 +37,7 @@ ngx_int_t init_module(ngx_cycle_t* cycle) noexcept {
 }
 
 ngx_http_module_t handler_context = {
-    add_variables,         // preconfiguration
+    add_gate_variables,    // preconfiguration
     add_handlers,          // postconfiguration
     create_main_conf,      // create main configuration
     init_main_conf,        // init main configuration

@@ -5,6 +5,7 @@
 
 namespace loadline::ngx {
 
-ngx_int_t add_variables(ngx_conf_t* cf) noexcept;
+// Preconfiguration.
+ngx_int_t add_gate_variables(ngx_conf_t* cf) noexcept;
 
 }  // namespace loadline::ngx

@@ -1,14 +1,13 @@
-#include "variables.h"
+#include "gate_variables.h"
 
 #include <algorithm>
 
 #include "claims.h"
 #include "request.h"
+#include "variable.h"
 
 namespace loadline::ngx {
 namespace {
-
-using Value = ngx_http_variable_value_t;
 
 // Every variable speaks of the main request: a subrequest has no standing of its own.
 RequestState* state_for(ngx_http_request_t* r) noexcept {
@@ -24,24 +23,8 @@ HostedGate* gate_for(ngx_http_request_t* r) noexcept {
   return gates.empty() ? nullptr : gates.front().gate;
 }
 
-ngx_int_t set_absent(Value& value) noexcept {
-  value.not_found = 1;
-  return NGX_OK;
-}
-
-// For a text that outlives the request.
-ngx_int_t set_text(Value& value, std::string_view text) noexcept {
-  const ngx_str_t words = constant(text);
-  value.valid = 1;
-  value.no_cacheable = 1;
-  value.not_found = 0;
-  value.len = static_cast<unsigned>(words.len);
-  value.data = words.data;
-  return NGX_OK;
-}
-
 template <class... Args>
-ngx_int_t set_format(ngx_http_request_t* r, Value& value, const char* format,
+ngx_int_t set_format(ngx_http_request_t* r, VariableValue& value, const char* format,
                      Args... args) noexcept {
   constexpr std::size_t kLongest = 32;
   auto* const text = static_cast<u_char*>(ngx_pnalloc(r->pool, kLongest));
@@ -70,12 +53,12 @@ std::string_view name_of(Standing standing) noexcept {
   return "";
 }
 
-ngx_int_t get_status(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+ngx_int_t get_status(ngx_http_request_t* r, VariableValue* value, uintptr_t) noexcept {
   const RequestState* state = state_for(r);
   return state == nullptr ? set_absent(*value) : set_text(*value, name_of(state->standing));
 }
 
-ngx_int_t get_reason(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+ngx_int_t get_reason(ngx_http_request_t* r, VariableValue* value, uintptr_t) noexcept {
   const RequestState* state = state_for(r);
   if (state == nullptr || state->reason == Reason::none) {
     return set_absent(*value);
@@ -83,7 +66,7 @@ ngx_int_t get_reason(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
   return set_text(*value, name(state->reason));
 }
 
-ngx_int_t get_wait(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+ngx_int_t get_wait(ngx_http_request_t* r, VariableValue* value, uintptr_t) noexcept {
   constexpr std::int64_t kMillisecond = 1'000'000;
   const RequestState* state = state_for(r);
   if (state == nullptr) {
@@ -95,7 +78,7 @@ ngx_int_t get_wait(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
   return set_format(r, *value, "%L.%03L", ms / 1000, ms % 1000);
 }
 
-ngx_int_t get_class(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+ngx_int_t get_class(ngx_http_request_t* r, VariableValue* value, uintptr_t) noexcept {
   const RequestState* state = state_for(r);
   if (state == nullptr) {
     return set_absent(*value);
@@ -103,7 +86,7 @@ ngx_int_t get_class(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
   return set_text(*value, state->hosted->policy.classes[state->importance].name_view());
 }
 
-ngx_int_t get_limit(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+ngx_int_t get_limit(ngx_http_request_t* r, VariableValue* value, uintptr_t) noexcept {
   const HostedGate* hosted = gate_for(r);
   if (hosted == nullptr || !hosted->gate.valid()) {
     return set_absent(*value);
@@ -111,7 +94,7 @@ ngx_int_t get_limit(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
   return set_format(r, *value, "%uD", hosted->gate.limit());
 }
 
-ngx_int_t get_in_flight(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+ngx_int_t get_in_flight(ngx_http_request_t* r, VariableValue* value, uintptr_t) noexcept {
   const HostedGate* hosted = gate_for(r);
   if (hosted == nullptr || !hosted->gate.valid()) {
     return set_absent(*value);
@@ -119,7 +102,7 @@ ngx_int_t get_in_flight(ngx_http_request_t* r, Value* value, uintptr_t) noexcept
   return set_format(r, *value, "%uD", hosted->gate.in_flight());
 }
 
-ngx_int_t get_deadline_left(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+ngx_int_t get_deadline_left(ngx_http_request_t* r, VariableValue* value, uintptr_t) noexcept {
   const RequestState* state = state_for(r);
   if (state == nullptr || state->deadline == Instant::never()) {
     return set_absent(*value);
@@ -127,12 +110,12 @@ ngx_int_t get_deadline_left(ngx_http_request_t* r, Value* value, uintptr_t) noex
   return set_format(r, *value, "%L", milliseconds_to_hand_on(state->deadline - monotonic_now()));
 }
 
-ngx_int_t get_gate(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+ngx_int_t get_gate(ngx_http_request_t* r, VariableValue* value, uintptr_t) noexcept {
   const HostedGate* hosted = gate_for(r);
   return hosted == nullptr ? set_absent(*value) : set_text(*value, view(hosted->name));
 }
 
-ngx_int_t get_retry_after(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+ngx_int_t get_retry_after(ngx_http_request_t* r, VariableValue* value, uintptr_t) noexcept {
   const RequestState* state = state_for(r);
   if (state == nullptr || state->retry_after == 0) {
     return set_absent(*value);
@@ -140,14 +123,9 @@ ngx_int_t get_retry_after(ngx_http_request_t* r, Value* value, uintptr_t) noexce
   return set_format(r, *value, "%ui", static_cast<ngx_uint_t>(state->retry_after));
 }
 
-ngx_int_t get_preflight(ngx_http_request_t* r, Value* value, uintptr_t) noexcept {
+ngx_int_t get_preflight(ngx_http_request_t* r, VariableValue* value, uintptr_t) noexcept {
   return set_text(*value, is_preflight(r) ? "1" : "");
 }
-
-struct Variable {
-  std::string_view name;
-  ngx_http_get_variable_pt get;
-};
 
 constexpr Variable kVariables[] = {
     {"loadline_status", get_status},       {"loadline_reason", get_reason},
@@ -159,16 +137,8 @@ constexpr Variable kVariables[] = {
 
 }  // namespace
 
-ngx_int_t add_variables(ngx_conf_t* cf) noexcept {
-  for (const Variable& variable : kVariables) {
-    ngx_str_t name = constant(variable.name);
-    ngx_http_variable_t* added = ngx_http_add_variable(cf, &name, NGX_HTTP_VAR_NOCACHEABLE);
-    if (added == nullptr) {
-      return NGX_ERROR;
-    }
-    added->get_handler = variable.get;
-  }
-  return NGX_OK;
+ngx_int_t add_gate_variables(ngx_conf_t* cf) noexcept {
+  return add_variables(cf, kVariables);
 }
 
 }  // namespace loadline::ngx
