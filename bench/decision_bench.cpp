@@ -8,10 +8,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
+#include "command.h"
 #include "decision/compared.h"
 #include "decision/operations.h"
 #include "decision/timing.h"
@@ -70,32 +70,23 @@ struct Options {
 
 int read_and_measure(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);  // takes its own options out
-  CLI::App app{"Measures what a decision of the gate costs."};
+  CLI::App app{"Measures what a decision of the gate costs.", "decision_bench"};
   Options options;
   app.add_option("--repetitions", options.repetitions, "how often each operation is timed")
       ->check(CLI::Range(1, 10'000));
   app.add_option("--json-file", options.json_file, "write the JSON lines here, too");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    constexpr int kUsage = 2;
-    return app.exit(error) == 0 ? 0 : kUsage;
-  }
-  pin_to_first_cpu();
-  benchmark::RunSpecifiedBenchmarks();
-  Report report(options.json_file);
-  measure_and_report(all_compared(), options.repetitions, report);
-  return 0;
+  return run_command(app, argc, argv, [&options] {
+    pin_to_first_cpu();
+    benchmark::RunSpecifiedBenchmarks();
+    Report report(options.json_file);
+    measure_and_report(all_compared(), options.repetitions, report);
+    return kHolds;
+  });
 }
 
 }  // namespace
 }  // namespace loadline::bench
 
 int main(int argc, char** argv) {
-  try {
-    return loadline::bench::read_and_measure(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "decision_bench: %s\n", error.what());
-    return 3;
-  }
+  return loadline::bench::read_and_measure(argc, argv);
 }

@@ -9,11 +9,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
-#include <exception>
 #include <fstream>
 #include <stdexcept>
 #include <string>
 
+#include "command.h"
 #include "limit/page.h"
 #include "limit/random_study.h"
 #include "limit/sensitivity.h"
@@ -88,12 +88,13 @@ void write(const std::string& file, const std::string& text) {
   }
 }
 
-int run_command(int argc, char** argv) {
+int read_and_measure(int argc, char** argv) {
   Options options;
   bool wants_sensitivity = false;
   CLI::App app{
       "How good the limits are that `auto` finds, in virtual time, and how much hangs on "
-      "its constants. With neither --random nor --sensitivity: both."};
+      "its constants. With neither --random nor --sensitivity: both.",
+      "limit_study"};
   const auto* random =
       app.add_option("--random", options.random,
                      "Compare it with the best fixed limits, for so many workloads drawn at random")
@@ -112,36 +113,32 @@ int run_command(int argc, char** argv) {
       "--look", number, "Only show what the limits of the workload of this number were");
   app.add_option("--json", options.json, "Write the lines to this file as well");
   app.add_option("--page", options.page, "Write the study to this file, as Markdown");
-  CLI11_PARSE(app, argc, argv);
-  if (look->count() > 0) {
-    look_at(options.family, number);
-    return 0;
-  }
-  const bool both = random->count() == 0 && !wants_sensitivity;
-  Report report(options.json);
-  Page page{.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),
-            .machine = machine_kind(),
-            .command = command_of(argc, argv)};
-  if (both || random->count() > 0) {
-    page.random = measure_random(options, report);
-  }
-  if (both || wants_sensitivity) {
-    page.sensitivity = measure_sensitivity(options, report);
-  }
-  if (!options.page.empty()) {
-    write(options.page, to_markdown(page));
-  }
-  return 0;
+  return run_command(app, argc, argv, [&] {
+    if (look->count() > 0) {
+      look_at(options.family, number);
+      return kHolds;
+    }
+    const bool both = random->count() == 0 && !wants_sensitivity;
+    Report report(options.json);
+    Page page{.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),
+              .machine = machine_kind(),
+              .command = command_of(argc, argv)};
+    if (both || random->count() > 0) {
+      page.random = measure_random(options, report);
+    }
+    if (both || wants_sensitivity) {
+      page.sensitivity = measure_sensitivity(options, report);
+    }
+    if (!options.page.empty()) {
+      write(options.page, to_markdown(page));
+    }
+    return kHolds;
+  });
 }
 
 }  // namespace
 }  // namespace loadline::bench
 
 int main(int argc, char** argv) {
-  try {
-    return loadline::bench::run_command(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "limit_study: {}\n", error.what());
-    return 1;
-  }
+  return loadline::bench::read_and_measure(argc, argv);
 }

@@ -10,7 +10,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <exception>
 #include <filesystem>
 #include <random>
 #include <set>
@@ -18,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "command.h"
 #include "cpus.h"
 #include "nginx/figures.h"
 #include "nginx/http_probe.h"
@@ -31,8 +31,6 @@
 namespace loadline::bench {
 namespace {
 
-enum ExitCode : int { kHolds = 0, kMissed = 1, kUsage = 2, kNotMeasured = 3 };
-
 struct Options {
   std::string module;
   bool quick = false;
@@ -41,12 +39,6 @@ struct Options {
   std::vector<std::string> only;
   std::string json_file;
   std::uint64_t seed = std::random_device{}();
-};
-
-// What can be put right before starting again: an option, a package.
-class BadUsage : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
 };
 
 std::vector<Figure> chosen_figures(const Options& options) {
@@ -150,7 +142,7 @@ void limit_time(std::size_t samples, std::chrono::seconds time) {
   stop_after(2 * static_cast<int>(samples) * (time + kStarting) + kGrace);
 }
 
-int measure(const Options& options) {
+ExitCode measure(const Options& options) {
   const std::vector<Figure> figures = chosen_figures(options);
   Surroundings around{.module = module_path(options)};
   const Placement placement = place();
@@ -175,7 +167,7 @@ int measure(const Options& options) {
   }
 
   report.add(conditions(options, time, samples));
-  int code = kHolds;
+  ExitCode code = kHolds;
   for (const Figure& figure : figures) {
     const Verdict verdict = figure.judge(samples);
     report.add(verdict.line);
@@ -189,7 +181,8 @@ int measure(const Options& options) {
 
 int read_and_measure(int argc, char** argv) {
   constexpr int kMostRepetitions = 500;  // what hangs in the blackhole must fit its backlog
-  CLI::App app{"Measures what the nginx module costs beside nginx's own answers and HAProxy's."};
+  CLI::App app{"Measures what the nginx module costs beside nginx's own answers and HAProxy's.",
+               "nginx_bench"};
   Options options;
   app.add_option("--module", options.module, "ngx_http_loadline_module.so");
   app.add_flag("--short", options.quick, "1 s a sample instead of 2, and fewer of them");
@@ -200,27 +193,13 @@ int read_and_measure(int argc, char** argv) {
   app.add_option("--seed", options.seed, "of the order in which variants run");
   app.add_flag("--self-test", options.self_test,
                "check the method instead: equal servers must come out equal");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kHolds : kUsage;
-  }
-  return measure(options);
+  return run_command(app, argc, argv, [&options] { return measure(options); });
 }
 
 }  // namespace
 }  // namespace loadline::bench
 
 int main(int argc, char** argv) {
-  using namespace loadline::bench;
-  stop_on_signals();
-  try {
-    return read_and_measure(argc, argv);
-  } catch (const BadUsage& error) {
-    fmt::print(stderr, "nginx_bench: {}\n", error.what());
-    return kUsage;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "nginx_bench: {}\n", error.what());
-    return kNotMeasured;
-  }
+  loadline::bench::stop_on_signals();
+  return loadline::bench::read_and_measure(argc, argv);
 }

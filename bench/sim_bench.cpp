@@ -14,13 +14,13 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
-#include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "command.h"
 #include "cpus.h"
 #include "nginx/process.h"
 #include "report.h"
@@ -160,9 +160,9 @@ void measure(const Options& options) {
   }
 }
 
-int run_command(int argc, char** argv) {
+int read_and_measure(int argc, char** argv) {
   Options options;
-  CLI::App app{"What a request costs in virtual time, beside a Python program."};
+  CLI::App app{"What a request costs in virtual time, beside a Python program.", "sim_bench"};
   app.add_option("--repetitions", options.repetitions, "Pairs of runs")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -174,24 +174,20 @@ int run_command(int argc, char** argv) {
   app.add_flag("--scale", options.scale,
                "Instead: cost and memory of up to 10,000 servers and 6 million requests");
   app.add_option("--json", options.json, "Write the line to this file as well");
-  CLI11_PARSE(app, argc, argv);
-  if (options.scale) {
-    Report report(options.json);
-    measure_scale(report);
-  } else {
-    measure(options);
-  }
-  return 0;
+  return run_command(app, argc, argv, [&options] {
+    if (options.scale) {
+      Report report(options.json);
+      measure_scale(report);
+    } else {
+      measure(options);
+    }
+    return kHolds;
+  });
 }
 
 }  // namespace
 }  // namespace loadline::bench
 
 int main(int argc, char** argv) {
-  try {
-    return loadline::bench::run_command(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "sim_bench: {}\n", error.what());
-    return 1;
-  }
+  return loadline::bench::read_and_measure(argc, argv);
 }
