@@ -1,6 +1,8 @@
 // loadline_caller and loadline_call.
 #include <array>
 #include <iterator>
+#include <optional>
+#include <string_view>
 
 #include "callers.h"
 #include "reading.h"
@@ -56,22 +58,32 @@ char* read_time(Reading reading, ngx_int_t shortest, const char* allowed, Durati
   return NGX_CONF_OK;
 }
 
+std::optional<std::uint16_t> parse_share(std::string_view text) noexcept {
+  return parse_percent(text, 100);
+}
+
+// "off" is 0.
+template <class Number>
+char* read_or_off(Reading reading, Number& number,
+                  std::optional<Number> (*parse)(std::string_view) noexcept,
+                  const char* allowed) noexcept {
+  const bool off = view(reading.value) == "off";
+  const auto given = off ? Number{} : parse(view(reading.value));
+  if (!given) {
+    return refuse_value(reading, allowed);
+  }
+  number = *given;
+  return NGX_CONF_OK;
+}
+
 char* read_attempts(Reading reading, Policy& policy) noexcept {
   constexpr std::uint32_t kMost = 100;
   return read_whole(reading, 1, kMost, policy.retry.attempts);
 }
 
 char* read_budget(Reading reading, Policy& policy) noexcept {
-  if (view(reading.value) == "off") {
-    policy.budget.share = 0;
-    return NGX_CONF_OK;
-  }
-  const auto share = parse_percent(view(reading.value), 100);
-  if (!share) {
-    return refuse_value(reading, "\"off\" or a share of the calls that succeed, from 1% to 100%");
-  }
-  policy.budget.share = *share;
-  return NGX_CONF_OK;
+  return read_or_off(reading, policy.budget.share, parse_share,
+                     "\"off\" or a share of the calls that succeed, from 1% to 100%");
 }
 
 char* read_budget_saved(Reading reading, Policy& policy) noexcept {
@@ -80,16 +92,8 @@ char* read_budget_saved(Reading reading, Policy& policy) noexcept {
 }
 
 char* read_budget_floor(Reading reading, Policy& policy) noexcept {
-  if (view(reading.value) == "off") {
-    policy.budget.floor = 0;
-    return NGX_CONF_OK;
-  }
-  const auto floor = parse_floor(view(reading.value));
-  if (!floor) {
-    return refuse_value(reading, "\"off\" or a rate of 4r/h to 10r/s, as in \"6r/m\"");
-  }
-  policy.budget.floor = *floor;
-  return NGX_CONF_OK;
+  return read_or_off(reading, policy.budget.floor, parse_floor,
+                     "\"off\" or a rate of 4r/h to 10r/s, as in \"6r/m\"");
 }
 
 char* read_breaker(Reading reading, Policy& policy) noexcept {
@@ -97,7 +101,7 @@ char* read_breaker(Reading reading, Policy& policy) noexcept {
     policy.breaker.on = false;
     return NGX_CONF_OK;
   }
-  const auto failures = parse_percent(view(reading.value), 100);
+  const auto failures = parse_share(view(reading.value));
   if (!failures) {
     return refuse_value(reading, "\"off\" or a share of failures, from 1% to 100%");
   }
