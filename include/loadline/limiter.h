@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <type_traits>
 
@@ -57,9 +58,11 @@ class Limiter {
   Limiter() noexcept : Limiter(LimitRules{}, Instant{}) {}
   Limiter(const LimitRules& rules, Instant now) noexcept;
 
-  // One that has ended. Samples that cannot be (it ended before it began, began before the last
-  // disturbance or lived through one) are counted and left out.
-  void take(const LimitSample& sample) noexcept;
+  // Requests that have ended, in the order in which that was noted. Samples that cannot be (one
+  // ended before it began, began before the last disturbance or lived through one) are counted and
+  // left out.
+  void take(std::span<const LimitSample> samples) noexcept;
+  void take(const LimitSample& sample) noexcept { take({&sample, 1}); }
   // To be called every few milliseconds, after the samples up to `view.now`. Where it was not for a
   // second although something was in flight, or where time has gone back, nobody knows what was
   // measured meanwhile, and it is given up: a disturbance. Who has nothing in flight need not call.
@@ -97,7 +100,8 @@ class Limiter {
   template <class Visit>
   auto with_law(Visit visit) const noexcept;
   void begin(const LimitRules& rules, Instant now) noexcept;
-  void note(Instant at, const LimitReason& reason) noexcept;
+  [[nodiscard]] bool is_believed(const LimitSample& sample) noexcept;
+  void note(Instant at, std::uint32_t found, const LimitReason& reason) noexcept;
   [[nodiscard]] std::uint32_t found() const noexcept;  // by the law alone
   [[nodiscard]] bool is_held() const noexcept { return limit_ < found(); }
 

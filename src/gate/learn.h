@@ -1,6 +1,8 @@
 // How the limit is found: samples go to the law, and what it says is told to all.
 #pragma once
 
+#include <array>
+#include <span>
 #include <utility>
 
 #include "loadline/gate.h"
@@ -230,6 +232,7 @@ void BasicGate<Sync>::take_samples() noexcept {
   detail::Knowledge& known = learner_->knowledge;
   // Within these bounds, whatever the block holds.
   constexpr std::uint64_t kMostEnded = std::uint64_t{1} << 32;
+  constexpr std::size_t kAtOnce = 16;
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
     const Ring& ring = rings_[i];
     const std::uint64_t count = ring.count.load(std::memory_order_acquire);
@@ -242,8 +245,14 @@ void BasicGate<Sync>::take_samples() noexcept {
     if (count - seen > Ring::kKept / 2) {
       seen = count - Ring::kKept / 2;
     }
-    for (; seen != count; ++seen) {
-      known.limiter.take(ring.read(seen));
+    while (seen != count) {
+      std::array<LimitSample, kAtOnce> samples;
+      const std::size_t n = std::min<std::uint64_t>(count - seen, kAtOnce);
+      for (std::size_t at = 0; at < n; ++at) {
+        samples[at] = ring.read(seen + at);
+      }
+      known.limiter.take(std::span(samples).first(n));
+      seen += n;
     }
   }
   learner_->left_out.store(known.limiter.left_out(), std::memory_order_relaxed);

@@ -57,7 +57,7 @@ auto Limiter::with_law(Visit visit) const noexcept {
 
 Limiter::Limiter(const LimitRules& rules, Instant now) noexcept {
   begin(rules, now);
-  note(now, {.cause = LimitCause::began});
+  note(now, found(), {.cause = LimitCause::began});
 }
 
 void Limiter::begin(const LimitRules& rules, Instant now) noexcept {
@@ -73,11 +73,12 @@ void Limiter::repair(const LimitRules& rules, std::uint32_t limit, Instant now) 
   again.from = limit;
   begin(again, now);
   rules_.from = rules.from;
-  note(now, {.cause = LimitCause::repaired});
+  note(now, found(), {.cause = LimitCause::repaired});
 }
 
-void Limiter::note(Instant at, const LimitReason& reason) noexcept {
-  const std::uint32_t left = pressure_.left_of(found());
+// What is left of what the law has found.
+void Limiter::note(Instant at, std::uint32_t found, const LimitReason& reason) noexcept {
+  const std::uint32_t left = pressure_.left_of(found);
   if (left != limit_) {
     events_.add({.at = at, .from = limit_, .to = left, .reason = reason});
     limit_ = left;
@@ -92,23 +93,36 @@ bool Limiter::searching() const noexcept {
   return with_law([](const auto& law) { return law.searching(); });
 }
 
-// Who takes the last place of fewer than the law would let in has not met as many as it thinks.
-void Limiter::take(const LimitSample& sample) noexcept {
+bool Limiter::is_believed(const LimitSample& sample) noexcept {
   const Instant unseen_from = std::max(sample.started, looked_at_);
   if (sample.ended > sample.started) {
     busy_from_ = std::min(busy_from_, unseen_from);
   }
-  if (sample.ended <= sample.started || sample.started < believed_from_ ||
-      sample.ended - unseen_from > kLongestGap) {
-    ++left_out_;
-    return;
-  }
-  LimitSample told = sample;
-  const bool held = sample.started >= held_from_ && sample.started < held_until_;
-  told.bound = sample.bound && !held;
-  LimitReason why;
-  with_law([&](auto& law) { law.take(told, why); });
-  note(sample.ended, why);
+  return sample.ended > sample.started && sample.started >= believed_from_ &&
+         sample.ended - unseen_from <= kLongestGap;
+}
+
+// Who takes the last place of fewer than the law would let in has not met as many as it thinks.
+void Limiter::take(std::span<const LimitSample> samples) noexcept {
+  with_law([&](auto& law) {
+    LimitReason why;  // large, and seldom said: one for all
+    for (const LimitSample& sample : samples) {
+      if (!is_believed(sample)) {
+        ++left_out_;
+        continue;
+      }
+      const bool held = sample.started >= held_from_ && sample.started < held_until_;
+      law.take({.started = sample.started,
+                .ended = sample.ended,
+                .outcome = sample.outcome,
+                .bound = sample.bound && !held},
+               why);
+      if (why.cause != LimitCause::none) {
+        note(sample.ended, law.limit(), why);
+        why = {};
+      }
+    }
+  });
 }
 
 void Limiter::disturb(Instant now) noexcept {
@@ -132,10 +146,10 @@ void Limiter::look(const LimitView& view) noexcept {
   told.held_down = is_held();
   LimitReason why;
   with_law([&](auto& law) { law.look(told, why); });
-  note(view.now, why);
+  note(view.now, found(), why);
   LimitReason pressing;
   pressure_.look(view, found(), sound(rules_.bounds).least, pressing);
-  note(view.now, pressing);
+  note(view.now, found(), pressing);
   const bool was_held = held_until_ == Instant::never();
   if (is_held() && !was_held) {
     held_from_ = view.now;

@@ -327,6 +327,32 @@ TEST_P(EveryLaw, KeepsToItsBoundsAndDoesTheSameAgainBitForBit) {
   }
 }
 
+TEST_P(EveryLaw, IsToldOfManyAtOnceAsOfEach) {
+  Limiter each(rules_of(GetParam()), {});
+  Limiter many(rules_of(GetParam()), {});
+  std::vector<LimitSample> samples;
+  AnyService service(4);
+  for (int i = 0; i < 6'000; ++i) {
+    service.tick(each.limit(), [&](const Call& call) {
+      make(each, call);
+      if (const auto* sample = std::get_if<LimitSample>(&call)) {
+        samples.push_back(*sample);
+        return;
+      }
+      many.take(samples);
+      samples.clear();
+      make(many, call);
+    });
+    ASSERT_EQ(many.limit(), each.limit());
+  }
+  EXPECT_EQ(many.events().count, each.events().count);
+  for (std::uint32_t i = 0; i < LimitEvents::kKept; ++i) {
+    EXPECT_EQ(bits_of(many.events().events[i]), bits_of(each.events().events[i]));
+  }
+  EXPECT_EQ(many.left_out(), each.left_out());
+  EXPECT_GT(each.left_out(), 0U);
+}
+
 // What moves a limit is told with it, and says which way.
 TEST_P(EveryLaw, SaysWhyAtEachChange) {
   Limiter limiter(rules_of(GetParam()), {});
