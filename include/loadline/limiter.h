@@ -99,7 +99,7 @@ class Limiter {
   auto with_law(Visit visit) noexcept;
   template <class Visit>
   auto with_law(Visit visit) const noexcept;
-  void begin(const LimitRules& rules, Instant now) noexcept;
+  void begin(const LimitRules& rules, Instant now, LimitCause cause) noexcept;
   [[nodiscard]] bool is_believed(const LimitSample& sample) noexcept;
   void note(Instant at, std::uint32_t found, const LimitReason& reason) noexcept;
   [[nodiscard]] std::uint32_t found() const noexcept;  // by the law alone

@@ -7,8 +7,7 @@ namespace loadline {
 namespace {
 
 constexpr double kSecondNs = 1e9;
-constexpr double kFarEnough = 1.2;    // two limits, to tell from who came before one was full
-constexpr double kMostSamples = 1e6;  // of a cohort, whatever is asked
+constexpr double kFarEnough = 1.2;  // two limits, to tell from who came before one was full
 // Of which one limit is told: a dozen, each ten seconds. Services change meanwhile.
 constexpr Duration kLongestBursts = Duration::seconds(120);
 
@@ -25,12 +24,6 @@ std::uint64_t split_mix(std::uint64_t x) noexcept {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
   return x ^ (x >> 31);
-}
-
-// Mean of the times that are compared, as a share of the mean of all: by Little's law the latter is
-// limit / rate.
-double share_of_mean(const Level& level) noexcept {
-  return std::min(level.time_ns / kSecondNs * level.rate / level.limit, 1.0);
 }
 
 LimitInputs inputs_of(const Level& level) noexcept {
@@ -60,52 +53,38 @@ AutoTuning& AutoLimit::tuning() noexcept {
 }
 
 AutoLimit::AutoLimit(std::uint32_t from, LimitBounds bounds, std::uint64_t seed) noexcept
-    : tuning_(tuning()), bounds_(bounds), draws_(seed), ratio_(tuning_.widest) {
+    : tuning_(tuning()),
+      bounds_(bounds),
+      draws_(seed),
+      ratio_(tuning_.widest),
+      ramp_(tuning_.patience) {
   limit_ = within(from == 0 ? tuning_.first : from);
   high_ = limit_;
   begin_cohort(limit_);
   target_ = fewest_at(limit_);
 }
 
-// ---- What comes in
-// -------------------------------------------------------------------------------
+// ---- What comes in ------------------------------------------------------------------------------
 
 void AutoLimit::take(const LimitSample& sample, LimitReason& why) noexcept {
-  judge(sample, why);
+  if (of_use_.too_few(sample, limit_, tuning_)) {
+    halve(sample.ended, why);
+  }
   cohort_.see(sample);
   bursts_.see(sample);
   if (sample.bound) {
     cohort_.take(sample);
     bursts_.take(sample);
   }
-  ramp_.see(sample);
   ramp_.take(sample);
   if (!knee_known_) {
     calm_.take(sample);
   }
 }
 
-// Failures say nothing: they may be fast or slow, and are no sign of too many in flight.
-void AutoLimit::judge(const LimitSample& sample, LimitReason& why) noexcept {
-  if (sample.outcome == Outcome::failure || sample.started < judged_from_) {
-    return;
-  }
-  ++judged_;
-  judged_of_use_ += sample.outcome == Outcome::success ? 1 : 0;
-  if (judged_ < std::max(tuning_.judged, double(limit_))) {
-    return;
-  }
-  if (judged_of_use_ < tuning_.of_use * judged_) {
-    halve(sample.ended, why);
-  } else {
-    judged_ = judged_of_use_ = 0;
-  }
-}
-
 // The knee counts as known, so that nothing higher is tried before something was compared.
 void AutoLimit::halve(Instant now, LimitReason& why) noexcept {
-  why = {LimitCause::late,
-         {.high = limit_, .samples = judged_, .share = double(judged_of_use_) / judged_}};
+  why = {LimitCause::late, {.high = limit_, .samples = of_use_.judged(), .share = of_use_.share()}};
   limit_ = within(limit_ / 2.0);
   high_ = limit_;
   ratio_ = tuning_.widest;
@@ -125,10 +104,9 @@ void AutoLimit::disturb(Instant now) noexcept {
   begin_cohort(limit_);
   partner_ = {};
   pool_.clear();
-  forget_ramp();
+  ramp_.forget();
   calm_ = {};
-  judged_from_ = now;
-  judged_ = judged_of_use_ = 0;
+  of_use_.begin(now);
 }
 
 void AutoLimit::look(const LimitView& view, LimitReason& why) noexcept {
@@ -147,13 +125,12 @@ void AutoLimit::look(const LimitView& view, LimitReason& why) noexcept {
   }
 }
 
-// ---- When the limit is full
-// ----------------------------------------------------------------------
+// ---- When the limit is full ---------------------------------------------------------------------
 
 // Who waits fills the place of who has just ended: one less is full as well.
 void AutoLimit::watch(const LimitView& view, LimitReason& why) noexcept {
   const bool full = view.in_flight >= limit_ || (view.waiting > 0 && view.in_flight + 1 >= limit_);
-  watch_ramp(view, full && full_since_ == Instant::never());
+  ramp_.look(view, limit_, full && full_since_ == Instant::never());
   calm_.look(view, full || view.held_down, moment_of(calm_.level()), tuning_.fewest);
   watch_bursts(view, full);
   full_since_ = full ? std::min(full_since_, view.now) : Instant::never();
@@ -203,17 +180,6 @@ void AutoLimit::watch_bursts(const LimitView& view, bool full) noexcept {
   }
 }
 
-void AutoLimit::watch_ramp(const LimitView& view, bool fills_up) noexcept {
-  if (fills_up && ramp_.begun() && !ramp_.grown()) {
-    ramp_.close(view);
-    ramp_.set_limit((ramp_.in_flight_at_first() + limit_) / 2);
-  }
-  if (view.in_flight <= limit_ / 2) {
-    forget_ramp();
-    ramp_.open(view);
-  }
-}
-
 // A lower limit is no longer full: what is waited for is no longer there. Or it never was, since
 // all left between two looks: then until what it was to be compared with is too old for that. Who
 // comes back each time is waited for longer each time, or what was measured would never be
@@ -255,8 +221,7 @@ bool AutoLimit::is_large_enough(Duration lasted, double requests, double fewest)
   return (lasted >= seconds(tuning_.standing_s) || !on_its_own) && requests >= wanted;
 }
 
-// ---- What was measured
-// ---------------------------------------------------------------------------
+// ---- What was measured --------------------------------------------------------------------------
 
 // While it is full there are as many in flight as it lets in, so their rate is known without
 // counting (Little's law); that of all time is mostly that of no burst.
@@ -286,7 +251,8 @@ void AutoLimit::learn(const Level& level, const LimitView& view, LimitReason& wh
     look_around(level, view, why);
     return;
   }
-  const Comparison found = looks_down_ ? compare(level, partner_) : compare(partner_, level);
+  const Comparison found =
+      looks_down_ ? slopes_.compare(level, partner_) : slopes_.compare(partner_, level);
   if (!ask_for_more(found, level, view.now, why)) {
     looks_down_ = false;
     conclude(found, why);
@@ -378,11 +344,11 @@ bool AutoLimit::compare_with_ramp(const Level& level, const LimitView& view,
     return false;
   }
   below.rate = level.rate;  // its own was on its way
-  Comparison found = compare(below, level);
+  Comparison found = slopes_.compare(below, level);
   found.rates_known = false;
   const bool brings_more = found.slope + found.doubt < tuning_.more;
   if (!brings_more && found.slope - 2 * found.doubt < tuning_.more) {
-    forget_ramp();
+    ramp_.forget();
     return false;
   }
   begin_with(found, brings_more ? tuning_.widest : __builtin_sqrt(tuning_.widest), why);
@@ -401,7 +367,7 @@ bool AutoLimit::compare_with_calm(const Level& level, LimitReason& why) noexcept
   // Those among very few took no longer than those among half as many as now would have. Against
   // the few themselves times could be several times as long, and the slope still be small.
   below.limit = std::max(below.limit, static_cast<std::uint32_t>(level.limit / tuning_.widest));
-  Comparison found = compare(below, level);
+  Comparison found = slopes_.compare(below, level);
   found.rates_known = false;
   if (found.slope + found.doubt >= tuning_.more) {
     return false;
@@ -423,39 +389,10 @@ bool AutoLimit::may_raise(const Level& level) const noexcept {
   return (forgotten || level.limit == bounds_.least) && !unproven_ && level.limit < bounds_.most;
 }
 
-// ---- Comparing
-// -----------------------------------------------------------------------------------
-
-// Near the knee the slope is that of a line; far from it, where times have doubled or have not,
-// their ratio tells it sooner, and as well for servers that share than for such that queue.
-Comparison AutoLimit::compare(const Level& low, const Level& high) const noexcept {
-  Comparison found{.low = low, .high = high};
-  const double gap = found.gap();
-  if (gap <= 0) {
-    return found;
-  }
-  const double apart = found.ratio() - 1;
-  const double longer = high.time_ns / low.time_ns;
-  found.linear = high.rate * (high.time_ns - low.time_ns) / kSecondNs / gap;
-  found.rates_known = !high.in_bursts;
-  found.by_rates = 1 - (high.rate / low.rate - 1) / apart;
-  found.slope = found.far() ? (longer - 1) / apart : found.linear + std::max(bias_, 0.0);
-  // What comes too late is no gain.
-  if (low.in_time > 0) {
-    found.slope -= (high.in_time / low.in_time - 1) / apart;
-  }
-  const double spread = std::max({low.spread, high.spread, spread_}) * longer *
-                        (found.far() ? 1 : share_of_mean(low));
-  found.doubt = spread * __builtin_sqrt(1.0 / low.samples + 1.0 / high.samples) / apart;
-  return found;
-}
+// ---- Comparing ----------------------------------------------------------------------------------
 
 void AutoLimit::remember(const Comparison& found) noexcept {
-  if (found.rates_known && found.gap() > 0 && !found.far()) {
-    const double missed = std::clamp(found.by_rates - found.linear, -1.0, 1.0);
-    bias_ += tuning_.bias_share * (missed - bias_);
-  }
-  spread_ += tuning_.spread_share * (std::max(found.low.spread, found.high.spread) - spread_);
+  slopes_.remember(found, tuning_);
   const double slope = std::clamp(found.slope, -0.5, 1.5);  // one alone does not decide
   leans_up_ = std::max(leans_up_ + tuning_.more - slope, 0.0);
   leans_down_ = std::max(leans_down_ + slope - tuning_.well, 0.0);
@@ -467,7 +404,7 @@ void AutoLimit::remember(const Comparison& found) noexcept {
 void AutoLimit::conclude(const Comparison& found, LimitReason& why) noexcept {
   remember(found);
   measured_ = true;
-  forget_ramp();  // it tells nothing that this has not told better
+  ramp_.forget();  // it tells nothing that this has not told better
   const bool holds = holds_ || found.gap() <= 1;
   why = {LimitCause::moved, inputs_of(found)};
   if (leads_up(found, holds)) {
@@ -542,12 +479,12 @@ void AutoLimit::settle(double knee, const Level& known, LimitReason& why) noexce
   partner_ = {};
   pool_.clear();
   // Holding, three of four are under the higher; and not in step with whatever else has a rhythm.
-  target_ = enough(low_of(high_), high_, known) * (holds_ ? 3 : 1) * (0.75 + 0.5 * draw());
+  target_ = slopes_.enough(low_of(high_), high_, known, tuning_) * (holds_ ? 3 : 1) *
+            (0.75 + 0.5 * draw());
   begin_cohort(limit_);
 }
 
-// ---- Steps
-// ---------------------------------------------------------------------------------------
+// ---- Steps --------------------------------------------------------------------------------------
 
 void AutoLimit::start_pool(const Level& level) noexcept {
   pool_.clear();
@@ -570,7 +507,7 @@ void AutoLimit::go_up(const Level& from) noexcept {
   unproven_ = true;
   high_ = std::max(double(within(from.limit * ratio_)), from.limit + 1.0);
   limit_ = within(high_);
-  target_ = enough(from.limit, limit_, from);
+  target_ = slopes_.enough(from.limit, limit_, from, tuning_);
   begin_cohort(limit_);
 }
 
@@ -579,7 +516,7 @@ void AutoLimit::go_down(const Level& from) noexcept {
   looks_down_ = true;
   high_ = from.limit;
   limit_ = low_of(from.limit);
-  target_ = enough(limit_, from.limit, from);
+  target_ = slopes_.enough(limit_, from.limit, from, tuning_);
   begin_cohort(limit_);
 }
 
@@ -593,10 +530,6 @@ void AutoLimit::begin_bursts() noexcept {
   seen_full_ = 0;
 }
 
-void AutoLimit::forget_ramp() noexcept {
-  ramp_ = Cohort(0, tuning_.patience);
-}
-
 // So long a level can be compared with another: services change.
 Duration AutoLimit::life_of(const Level& level) const noexcept {
   return moment_of(level) + level.span + level.span + level.span;
@@ -606,24 +539,12 @@ Duration AutoLimit::moment_of(const Level& level) const noexcept {
   return seconds(1) + nanoseconds(tuning_.of_a_moment * level.time_ns);
 }
 
-// So many of the lower, and three times as many of the higher, tell the slope as accurately as
-// wanted. Far apart the smallest cohorts do, since more are asked for where they do not.
-double AutoLimit::enough(double low, double high, const Level& known) const noexcept {
-  constexpr double kLeastSpread = 0.05;
-  if (high / low > 1.9) {
-    return std::max(tuning_.fewest, low);
-  }
-  const double gap = high / std::max(high - low, 1.0);
-  const double spread = std::max(known.spread, spread_) * share_of_mean(known);
-  const double wanted = std::max(spread, kLeastSpread) * gap / tuning_.accuracy;
-  return std::clamp(4.0 / 3 * wanted * wanted, std::max(2 * low, tuning_.fewest), kMostSamples);
-}
-
 // The next narrower ratio, if the two can be told apart soon enough.
 double AutoLimit::narrower(const Level& known) const noexcept {
   const double next = std::max(tuning_.narrowest, __builtin_sqrt(ratio_));
   const double low = std::max(known.limit / next, 1.0);
-  const double cycle = 4 * enough(low, known.limit, known) / std::max(known.rate, 1.0);
+  const double cycle =
+      4 * slopes_.enough(low, known.limit, known, tuning_) / std::max(known.rate, 1.0);
   return std::min(cycle > tuning_.cycle_s ? ratio_ : next, __builtin_sqrt(tuning_.widest));
 }
 

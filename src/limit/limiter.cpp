@@ -56,24 +56,23 @@ auto Limiter::with_law(Visit visit) const noexcept {
 }
 
 Limiter::Limiter(const LimitRules& rules, Instant now) noexcept {
-  begin(rules, now);
-  note(now, found(), {.cause = LimitCause::began});
+  begin(rules, now, LimitCause::began);
 }
 
-void Limiter::begin(const LimitRules& rules, Instant now) noexcept {
+void Limiter::begin(const LimitRules& rules, Instant now, LimitCause cause) noexcept {
   rules_ = rules;
   looked_at_ = busy_from_ = believed_from_ = held_from_ = held_until_ = now;
   with_law([&](auto& law) { construct(law, rules); });
   pressure_ = {};
-  limit_ = 0;
+  limit_ = found();
+  events_.add({.at = now, .from = limit_, .to = limit_, .reason = {.cause = cause}});
 }
 
 void Limiter::repair(const LimitRules& rules, std::uint32_t limit, Instant now) noexcept {
   LimitRules again = rules;
   again.from = limit;
-  begin(again, now);
+  begin(again, now, LimitCause::repaired);
   rules_.from = rules.from;
-  note(now, found(), {.cause = LimitCause::repaired});
 }
 
 // What is left of what the law has found.

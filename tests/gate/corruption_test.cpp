@@ -198,6 +198,41 @@ TEST(Corruption, OfTheLearnerIsContained) {
   EXPECT_GT(repaired, 0U);
 }
 
+// Between two ticks there is no sum over what the law knows: it bears whatever is written there
+// then. Each byte is one that is no `bool`.
+TEST(Corruption, OfALawWithoutASumIsContained) {
+  constexpr LimitBounds kBounds{2, 9};
+  for (std::uint32_t law = 0; law < kLaws; ++law) {
+    if (static_cast<Law>(law) == Law::fixed) {
+      continue;  // has no learner
+    }
+    for (const unsigned char byte : {0x02, 0x88, 0xff}) {
+      Policy policy = policy_of(0, QueueSize::at_most(20));
+      policy.law = static_cast<Law>(law);
+      policy.limit = kBounds.least;
+      policy.limit_least = kBounds.least;
+      policy.limit_most = kBounds.most;
+      GateBox box(policy, 3);
+      const Participant a = box.attach(0);
+      const Participant b = box.attach(1);
+      std::mt19937 random(law);
+      use(box, a, b, random);
+      auto& learner = *reinterpret_cast<detail::Learner<NativeSync>*>(
+          static_cast<std::byte*>(box.memory()) +
+          detail::learner_offset<NativeSync>(box.gate.capacity()));
+      for (int round = 0; round < 10; ++round) {
+        // Behind its rules, by which it is told which law it is.
+        auto* const limiter = reinterpret_cast<unsigned char*>(&learner.knowledge.limiter);
+        std::memset(limiter + sizeof(LimitRules), byte, sizeof(Limiter) - sizeof(LimitRules));
+        learner.seal = detail::Knowledge::kOpen;
+        use(box, a, b, random);
+        EXPECT_GE(box.gate.limit(), kBounds.least);
+        EXPECT_LE(box.gate.limit(), kBounds.most);
+      }
+    }
+  }
+}
+
 // Numbers that are divided by, multiplied or used as an index. Half of these once ended in a trap,
 // an overflow or a read outside of its array, as fuzzing found (tests/fuzz).
 using Head = detail::BlockHead<NativeSync>;

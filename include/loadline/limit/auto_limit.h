@@ -36,8 +36,12 @@
 #include "loadline/limit/auto_tuning.h"
 #include "loadline/limit/calm.h"
 #include "loadline/limit/cohort.h"
+#include "loadline/limit/flag.h"
 #include "loadline/limit/level.h"
+#include "loadline/limit/of_use.h"
+#include "loadline/limit/ramp.h"
 #include "loadline/limit/sample.h"
+#include "loadline/limit/slopes.h"
 #include "loadline/limit/times.h"
 
 namespace loadline {
@@ -63,11 +67,9 @@ class AutoLimit {
  private:
   enum class Way : std::uint8_t { nowhere, up, down };
 
-  void judge(const LimitSample& sample, LimitReason& why) noexcept;
   void halve(Instant now, LimitReason& why) noexcept;
   void watch(const LimitView& view, LimitReason& why) noexcept;
   void watch_bursts(const LimitView& view, bool full) noexcept;
-  void watch_ramp(const LimitView& view, bool fills_up) noexcept;
   [[nodiscard]] bool waits_in_vain(Instant now) const noexcept;
   void give_up_looking_down(LimitReason& why) noexcept;
   [[nodiscard]] Duration apart() const noexcept;
@@ -90,7 +92,6 @@ class AutoLimit {
   void begin_with(const Comparison& found, double ratio, LimitReason& why) noexcept;
   [[nodiscard]] bool may_raise(const Level& level) const noexcept;
 
-  [[nodiscard]] Comparison compare(const Level& low, const Level& high) const noexcept;
   void remember(const Comparison& found) noexcept;
   void conclude(const Comparison& found, LimitReason& why) noexcept;
   [[nodiscard]] bool leads_up(const Comparison& found, bool holds) const noexcept;
@@ -104,11 +105,9 @@ class AutoLimit {
   void go_down(const Level& from) noexcept;
   void begin_cohort(std::uint32_t limit) noexcept;
   void begin_bursts() noexcept;
-  void forget_ramp() noexcept;
 
   [[nodiscard]] Duration life_of(const Level& level) const noexcept;
   [[nodiscard]] Duration moment_of(const Level& level) const noexcept;
-  [[nodiscard]] double enough(double low, double high, const Level& known) const noexcept;
   [[nodiscard]] double narrower(const Level& known) const noexcept;
   [[nodiscard]] double fewest_at(std::uint32_t limit) const noexcept;
   [[nodiscard]] std::uint32_t within(double limit) const noexcept;
@@ -122,12 +121,12 @@ class AutoLimit {
   std::uint32_t limit_ = 1;  // in force
   double high_ = 1;          // while not looking down
   double ratio_ = 2;         // of the limits that are compared
-  bool looks_down_ = false;  // the lower of the two is in force
-  bool holds_ = false;       // the ratio is as narrow as it gets
-  bool knee_known_ = false;
+  Flag looks_down_ = false;  // the lower of the two is in force
+  Flag holds_ = false;       // the ratio is as narrow as it gets
+  Flag knee_known_ = false;
   std::uint32_t in_vain_ = 0;  // looked down so often, since anything was compared
-  bool unproven_ = false;      // the limit in force was never compared
-  bool measured_ = false;      // anything was, ever
+  Flag unproven_ = false;      // the limit in force was never compared
+  Flag measured_ = false;      // anything was, ever
   Way went_ = Way::nowhere;    // since the last settling
 
   Cohort cohort_{};             // under the limit in force
@@ -136,21 +135,17 @@ class AutoLimit {
   std::int64_t seen_full_ = 0;  // started since it began, in cohorts that were given up
   Level partner_{};             // what is measured is compared with this
   Times pool_{};                // all that was measured on the way up, where nobody waited
-  Cohort ramp_{};               // let in on the way from half of the limit or less to all of it
+  Ramp ramp_{};                 // what those took who came while it became full
   Calm calm_{};                 // until the knee is known
   double proven_ = 0;           // the knee was not below this
   Instant proven_at_ = kLongAgo;
   Instant compared_at_ = kLongAgo;
   Instant full_since_ = Instant::never();  // never: it is not full
 
+  Slopes slopes_{};
   double leans_up_ = 0;
   double leans_down_ = 0;
-  double bias_ = 0;    // of slopes by times, against rates
-  double spread_ = 0;  // of times
-
-  Instant judged_from_{};  // samples that started before do not count
-  std::uint32_t judged_ = 0;
-  std::uint32_t judged_of_use_ = 0;
+  OfUse of_use_{};  // the answers since the limit was halved, or what was measured given up
 
   static constexpr Instant kLongAgo{-(std::int64_t{1} << 60)};
 };

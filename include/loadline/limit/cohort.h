@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "loadline/limit/auto_tuning.h"
+#include "loadline/limit/flag.h"
 #include "loadline/limit/level.h"
 #include "loadline/limit/sample.h"
 #include "loadline/limit/times.h"
@@ -29,6 +30,7 @@ class Cohort {
   void take(const LimitSample& sample) noexcept;
   void see(const LimitSample& sample) noexcept;  // of anybody who has ended
 
+  [[nodiscard]] double patience() const noexcept { return patience_; }
   [[nodiscard]] std::uint32_t limit() const noexcept { return limit_; }
   void set_limit(std::uint32_t limit) noexcept { limit_ = limit; }
   [[nodiscard]] bool begun() const noexcept { return from_ != Instant::never(); }
@@ -61,7 +63,7 @@ class Cohort {
 
   double patience_;
   std::uint32_t limit_;
-  bool open_ = false;
+  Flag open_ = false;
   Instant from_ = Instant::never();
   Instant until_ = Instant::never();  // never: it still grows
   Duration lasted_{};                 // of the windows that are over

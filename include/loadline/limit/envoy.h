@@ -22,6 +22,7 @@
 #include <limits>
 
 #include "loadline/limit/baseline.h"
+#include "loadline/limit/flag.h"
 #include "loadline/limit/sample.h"
 #include "loadline/limit/times.h"
 
@@ -56,7 +57,7 @@ class EnvoyLimit {
   double buffer_ = kBuffer;
   std::uint32_t limit_ = 1;
   std::uint32_t limit_after_base_ = 1;
-  bool measures_base_ = true;
+  Flag measures_base_ = true;
   std::uint32_t steps_at_least_ = 0;  // in a row
   double base_ns_ = 0;
   // Those that started before are of another limit.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "loadline/limit/flag.h"
 #include "loadline/time.h"
 
 namespace loadline {
@@ -19,7 +20,7 @@ struct Level {
   Instant at{};     // when the last of them was let in
   Duration span{};  // between the first and the last
   // The limit was full for moments only: of those who took its last place at one of them.
-  bool in_bursts = false;
+  Flag in_bursts = false;
 
   [[nodiscard]] bool measured() const noexcept { return time_ns > 0; }
 };
@@ -41,7 +42,8 @@ struct Comparison {
   [[nodiscard]] double gap() const noexcept { return double(high.limit) - low.limit; }
   [[nodiscard]] double ratio() const noexcept { return double(high.limit) / low.limit; }
   // So far apart that one would have to wait as long as it is worked on.
-  [[nodiscard]] bool far() const noexcept { return high.limit > 1.9 * low.limit; }
+  [[nodiscard]] bool far() const noexcept { return far(low.limit, high.limit); }
+  static constexpr bool far(double low, double high) noexcept { return high > 1.9 * low; }
   // Where the straight line between no wait and nothing but wait crosses.
   [[nodiscard]] double knee() const noexcept {
     return high.limit - std::clamp(slope, 0.0, 1.0) * gap();

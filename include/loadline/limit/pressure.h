@@ -24,6 +24,7 @@
 
 #include <cstdint>
 
+#include "loadline/limit/flag.h"
 #include "loadline/limit/sample.h"
 #include "loadline/time.h"
 
@@ -57,7 +58,7 @@ class Pressure {
   static constexpr double kNone = 1e18;  // above all limits
 
   double ceiling_ = kNone;
-  bool in_effect_ = true;  // the last step
+  Flag in_effect_ = true;  // the last step
   // It was taken, or is in effect.
   Instant since_{-(std::int64_t{1} << 60)};
 };
