@@ -224,6 +224,9 @@ std::string_view key_of(std::string_view field) {
   if (field == "limit_least") {
     return "limit.at_least";
   }
+  if (field == "limit_from") {
+    return "limit.from";
+  }
   if (field == "signals") {
     return "limit.signals";
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "loadline/limit/auto_tuning.h"
+
 namespace loadline::tools {
 namespace {
 
@@ -38,17 +40,22 @@ bool has_pair(const LimitInputs& in) {
   return in.low != 0 && in.high > in.low;
 }
 
+// "20.1 ms at 12"; not every law knows at how many. Empty: no time is known.
+std::string time_at(Duration time, std::uint32_t limit) {
+  if (time.ns <= 0) {
+    return "";
+  }
+  return limit == 0 ? time_text(time) : fmt::format("{} at {}", time_text(time), limit);
+}
+
 // "20.1 ms at 12 and 20.4 ms at 24, 96 requests": what is known of it.
 std::string measured(const LimitInputs& in) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (in.time_low.ns > 0 && in.time_high.ns > 0) {
-    add(fmt::format("{} at {} and {} at {}", time_text(in.time_low), in.low,
-                    time_text(in.time_high), in.high));
-  } else if (in.time_high.ns > 0) {
-    add(fmt::format("{} at {}", time_text(in.time_high), in.high));
-  } else if (in.time_low.ns > 0) {
-    add(fmt::format("{} at {}", time_text(in.time_low), in.low));
+  const std::string low = time_at(in.time_low, in.low);
+  const std::string high = time_at(in.time_high, in.high);
+  if (!low.empty() || !high.empty()) {
+    add(low + (low.empty() || high.empty() ? "" : " and ") + high);
   }
   if (in.samples != 0) {
     add(fmt::format("{} requests", in.samples));
@@ -81,6 +88,13 @@ std::string doubled(const LimitEvent& event) {
                        from_to(event));
   }
   return compared(event, "the limit was full, and more bring more");
+}
+
+// On the way up it has gone too far, and on the way down as well.
+std::string settled(const LimitEvent& event) {
+  const LimitInputs& in = event.reason.inputs;
+  const bool too_far_down = has_pair(in) && in.slope < AutoTuning{}.more;
+  return compared(event, too_far_down ? "less brings less" : "more no longer brings more");
 }
 
 std::string late(const LimitEvent& event) {
@@ -133,7 +147,7 @@ std::string sentence(const LimitEvent& event) {
     case LimitCause::doubled:
       return doubled(event);
     case LimitCause::settled:
-      return compared(event, "more no longer brings more");
+      return settled(event);
     case LimitCause::looked_up:
       return fmt::format("to see what some more in flight bring{}, {}", measured(in),
                          from_to(event));

@@ -83,7 +83,8 @@ int set(const SetOptions& options) {
 
 void add_set(CLI::App& app, Action& chosen) {
   const auto options = std::make_shared<SetOptions>();
-  CLI::App* command = app.add_subcommand("set", "Change a running sidecar at once");
+  CLI::App* command =
+      app.add_subcommand("set", "Say how a running sidecar stands, or change it at once");
   command->footer(kFooter);
   command->add_option("CHANGE", options->changes, "What to change; see below");
   command->add_option("--name", options->name, "Which one. Default: default.")->option_text("NAME");

@@ -70,7 +70,8 @@ SpanRead read_span(YamlMap& map, const SimFile& file) {
     read.span.to = std::min(read.span.to, file.end);
     read.cut_away = file.end <= read.span.from || read.span.from < Instant{};
   }
-  if (!read.cut_away && read.span.from >= read.span.to) {
+  const bool has_length = file.length > Duration{};  // else its fault is named already
+  if (has_length && !read.cut_away && read.span.from >= read.span.to) {
     map.fault(map.find("to") != nullptr ? "to" : "from",
               "nothing is left to look at: from is not before to");
   }

@@ -363,6 +363,8 @@ bool BasicGate<Sync>::set_limit(std::uint32_t limit, Instant now, Signals& signa
     take_up(changed);
   }
   signals |= dispatch_all(now);
+  // Or the law would not know of it, were it asked again before the next tick.
+  signals |= learn(now, false);
   return true;
 }
 

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "loadline/cpu_pressure.h"
+
 namespace loadline {
 namespace {
 
@@ -170,6 +172,11 @@ PolicyError validate_signals(const Policy& policy) noexcept {
       return refuse("signals", "signal '%s' is to be at most %g: allowed is a number above 0",
                     here.name.data(), here.at_most);
     }
+    const bool is_share = here.name_view() == kCpuPressure || here.name_view() == kCpuThrottled;
+    if (is_share && here.at_most > 1) {
+      return refuse("signals", "signal '%s' is to be at most %g: it is a share, as in 20%%",
+                    here.name.data(), here.at_most);
+    }
   }
   return {};
 }
@@ -313,6 +320,12 @@ PolicyError validate(const Policy& policy) noexcept {
       policy.limit_most > kMaxLimit) {
     return refuse("limit_least", "limit_least %u, limit_most %u: allowed is 1 <= least <= most",
                   policy.limit_least, policy.limit_most);
+  }
+  const bool within = policy.limit >= policy.limit_least && policy.limit <= policy.limit_most;
+  if (!fixed && policy.limit != 0 && !within) {
+    return refuse("limit_from",
+                  "the limit begins at %u: allowed is limit_least %u to limit_most %u",
+                  policy.limit, policy.limit_least, policy.limit_most);
   }
   if (policy.queue.kind == QueueSize::Kind::fixed &&
       (policy.queue.entries == 0 || policy.queue.entries > kMaxQueue)) {

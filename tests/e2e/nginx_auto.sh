@@ -154,6 +154,8 @@ refuses 'invalid limit "guess" in "loadline_gate": must be a whole number from 1
 refuses 'must be a whole number from 1 to 1000000, or a law that finds it' limit=fixed
 refuses '"limit_least=3" in "loadline_gate" needs a law that finds the limit' limit=20 limit_least=3
 refuses 'limit_least 9, limit_most 5: allowed is 1 <= least <= most' limit=auto limit_least=9 limit_most=5
+refuses 'the limit begins at 3: allowed is limit_least 4 to limit_most 9' limit=auto limit_from=3 limit_least=4 limit_most=9
+refuses 'it is a share, as in 20%' limit=auto signals=cpu_pressure:20
 refuses 'invalid limit_from "0"' limit=auto limit_from=0
 old=$(worker_pids)
 reload_nginx < <(conf 1m limit=20)

@@ -419,6 +419,21 @@ TEST(Learn, ALimitThatIsSetByHandStaysUntilTheLawIsAskedAgain) {
   gate.end_all();
 }
 
+TEST(Learn, ALawThatIsAskedAgainAtOnceBeginsWhereTheLimitStands) {
+  Learning gate;
+  gate.overload(5'000, 20);
+  Signals signals;
+  ASSERT_TRUE(gate.box.gate.set_limit(170, gate.box.now, signals));
+  ASSERT_TRUE(gate.box.gate.reconfigure(learning(), gate.box.now, signals));
+  EXPECT_EQ(gate.box.gate.limit(), 170U);
+  gate.tick();
+  EXPECT_EQ(gate.box.gate.limit(), 170U);
+  EXPECT_EQ(gate.causes().back(), LimitCause::began);
+  EXPECT_EQ(gate.events().back().from, 170U);
+  EXPECT_EQ(gate.events().back().to, 170U);
+  gate.end_all();
+}
+
 // A reload.
 TEST(Learn, TheSamePolicyAgainChangesNothing) {
   Learning gate;
@@ -472,7 +487,7 @@ TEST(Learn, EventsAreNumberedThroughAllLaws) {
   std::uint64_t next = 0;
   ASSERT_EQ(gate.box.gate.limit_events(next, out), 1U);
   EXPECT_EQ(next, 1U);
-  EXPECT_EQ(out[0].from, 0U);
+  EXPECT_EQ(out[0].from, gate.box.gate.limit());  // there was none before
   EXPECT_EQ(out[0].to, gate.box.gate.limit());
   Signals signals;
   ASSERT_TRUE(gate.box.gate.set_limit(17, gate.box.now, signals));

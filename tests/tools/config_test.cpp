@@ -294,6 +294,29 @@ TEST(Contradictions, BoundsOfALawThatIsNotThere) {
   config.limit_at_most = 5;
   EXPECT_THAT(first_contradiction(config),
               HasSubstr("limit.at_least: limit_least 9, limit_most 5"));
+  config.limit_at_most = 50;
+  config.limit_from = 8;
+  EXPECT_THAT(
+      first_contradiction(config),
+      HasSubstr("limit.from: the limit begins at 8: allowed is limit_least 9 to limit_most"));
+  config.limit_from = 50;
+  EXPECT_THAT(find_contradictions(config), IsEmpty());
+}
+
+// 20 is 2000 %, which none ever reaches.
+TEST(Contradictions, SharesAboveAll) {
+  Config config = valid_config();
+  config.limit.reset();
+  config.law = Law::automatic;
+  for (const char* name : {"cpu_pressure", "cpu_throttled"}) {
+    config.signals = {{name, "20"}};
+    EXPECT_THAT(first_contradiction(config), HasSubstr("is to be at most 20: it is a share"))
+        << name;
+    config.signals = {{name, "100%"}};
+    EXPECT_THAT(find_contradictions(config), IsEmpty()) << name;
+  }
+  config.signals = {{"jobs", "20"}};
+  EXPECT_THAT(find_contradictions(config), IsEmpty());
 }
 
 TEST(Contradictions, SignalsThatCannotBe) {

@@ -80,6 +80,17 @@ INSTANTIATE_TEST_SUITE_P(
              "More no longer brings more: of what 48 in flight bring beyond 24, 95 % is mere "
              "waiting (20 ms at 24 and 39 ms at 48, 150 requests, 200 answers a second), so the "
              "limit goes from 48 to 26."},
+        Case{
+            LimitCause::settled,
+            3,
+            7,
+            {.low = 3,
+             .high = 5,
+             .time_low = Duration::millis(13),
+             .time_high = Duration::millis(8),
+             .slope = 0},
+            "Less brings less: of what 5 in flight bring beyond 3, 0 % is mere waiting (13 ms at 3 "
+            "and 8 ms at 5), so the limit goes from 3 to 7."},
         Case{LimitCause::looked_up,
              26,
              30,
@@ -110,6 +121,11 @@ INSTANTIATE_TEST_SUITE_P(
              {.high = 20, .time_high = Duration::seconds(2), .slope = 0.9},
              "The service has become slow (2 s at 20), so the limit goes from 20 to 18, times "
              "0.9."},
+        Case{LimitCause::slow,
+             20,
+             18,
+             {.time_low = Duration::millis(45), .time_high = Duration::millis(50)},
+             "The service has become slow (45 ms and 50 ms), so the limit goes from 20 to 18."},
         Case{LimitCause::failing,
              20,
              18,

@@ -614,6 +614,19 @@ TEST(SimFile, FaultsAreInTheOrderOfTheFile) {
             "time from 1ms to 720h, with a unit as in 10ms");
 }
 
+// Where the length is not known, nothing is said of what lies within it.
+TEST(SimFile, AFaultOfTheLengthIsNoneOfWhatIsExpected) {
+  const std::string head = "version: 1\nduration: 60\n";
+  for (const char* expect :
+       {"expect: [{useful: 5}]\n", "expect: [{useful: 5, from: 1s, to: 2s}]\n"}) {
+    EXPECT_EQ(
+        faults_of(file_with(kHead, head + expect)),
+        "2:11: key 'duration': value '60': allowed is a time from 1ms to 720h, with a unit as "
+        "in 10ms")
+        << expect;
+  }
+}
+
 // Each policy has the same callers: what is wrong with them is said once.
 TEST(SimFile, AFaultOfAllPoliciesIsSaidOnce) {
   EXPECT_EQ(faults_of(file_with(kCallers, "callers: {all: {arrivals: {even: 9/s}, class: x}}") +
