@@ -51,7 +51,7 @@ done
 
 echo "- loadline-nginx(5) names every directive, variable and metric"
 text "$man/loadline-nginx.5" >"$work/loadline-nginx.5"
-cat "$root"/hosts/nginx/{directives,variables,metrics}.cpp | grep -oE '"loadline[a-z_]*"' | tr -d '"' | sort -u >"$work/names"
+cat "$root"/hosts/nginx/{directives,gate_variables,caller_variables,metrics}.cpp | grep -oE '"loadline[a-z_]*"' | tr -d '"' | sort -u >"$work/names"
 for name in loadline loadline_gate loadline_inflight loadline_queue_wait_seconds; do
   grep -qx "$name" "$work/names" || fail "the module's sources do not name $name"
 done
