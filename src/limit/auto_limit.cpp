@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "loadline/limit/whole.h"
+
 namespace loadline {
 namespace {
 
@@ -12,11 +14,7 @@ constexpr double kFarEnough = 1.2;  // two limits, to tell from who came before 
 constexpr Duration kLongestBursts = Duration::seconds(120);
 
 constexpr Duration seconds(double s) noexcept {
-  return Duration{static_cast<std::int64_t>(s * kSecondNs)};
-}
-
-constexpr Duration nanoseconds(double ns) noexcept {
-  return Duration{static_cast<std::int64_t>(ns)};
+  return nanoseconds(s * kSecondNs);
 }
 
 std::uint64_t split_mix(std::uint64_t x) noexcept {
@@ -148,7 +146,7 @@ void AutoLimit::watch(const LimitView& view, LimitReason& why) noexcept {
   // After the limit was lowered there are more in flight for a while.
   if (!cohort_.is_open() && view.in_flight <= limit_) {
     if (cohort_.begun() && view.now - cohort_.paused_at() > apart()) {
-      seen_full_ += cohort_.started(view);
+      seen_full_ += static_cast<double>(cohort_.started(view));
       cohort_ = Cohort(limit_, tuning_.patience);
     }
     cohort_.open(view);
@@ -172,7 +170,7 @@ void AutoLimit::watch_bursts(const LimitView& view, bool full) noexcept {
   }
   const Duration lasted = bursts_.lasted(view.now);
   const double told = bursts_.told();
-  const auto seen = static_cast<double>(seen_full_ + cohort_.started(view));
+  const double seen = seen_full_ + static_cast<double>(cohort_.started(view));
   if (!full && told > 2 * seen && is_large_enough(lasted, told, tuning_.fewest)) {
     bursts_.close(view);
   } else if (lasted > kLongestBursts) {
@@ -366,7 +364,7 @@ bool AutoLimit::compare_with_calm(const Level& level, LimitReason& why) noexcept
   }
   // Those among very few took no longer than those among half as many as now would have. Against
   // the few themselves times could be several times as long, and the slope still be small.
-  below.limit = std::max(below.limit, static_cast<std::uint32_t>(level.limit / tuning_.widest));
+  below.limit = std::max(below.limit, whole(level.limit / tuning_.widest));
   Comparison found = slopes_.compare(below, level);
   found.rates_known = false;
   if (found.slope + found.doubt >= tuning_.more) {
@@ -553,8 +551,7 @@ double AutoLimit::fewest_at(std::uint32_t limit) const noexcept {
 }
 
 std::uint32_t AutoLimit::within(double limit) const noexcept {
-  const double bounded = std::clamp(limit, double(bounds_.least), double(bounds_.most));
-  return static_cast<std::uint32_t>(bounded + 0.5);  // NOLINT(bugprone-incorrect-roundings)
+  return whole_within(limit + 0.5, bounds_);
 }
 
 // Rounded up: where one less is much, it is better to be above the knee.

@@ -33,7 +33,7 @@ BrpcLimit::BrpcLimit(std::uint32_t from, LimitBounds bounds, std::uint64_t seed)
       more_(kMostMore) {}
 
 void BrpcLimit::plan_base(Instant now) noexcept {
-  base_due_ = now + told(static_cast<double>(kBaseEach.ns) * (0.5 + 0.5 * draws_.next()));
+  base_due_ = now + nanoseconds(static_cast<double>(kBaseEach.ns) * (0.5 + 0.5 * draws_.next()));
 }
 
 void BrpcLimit::begin_window(Instant now, std::uint64_t ended) noexcept {
@@ -124,13 +124,13 @@ void BrpcLimit::step(const LimitView& view, LimitReason& why) noexcept {
   learn(time_ns, rate);
   const bool due = view.now >= base_due_;
   if (due) {
-    forgets_base_ = view.now + told(kDrained * time_ns);
+    forgets_base_ = view.now + nanoseconds(kDrained * time_ns);
   }
   const double times = due ? kReduced : 1 + more_;
   const std::uint32_t next = round_up(base_ns_ * 1e-9 * best_rate_ * times, bounds_);
   why.cause = due ? LimitCause::probing : next >= limit_ ? LimitCause::healthy : LimitCause::slow;
-  why.inputs.time_low = told(base_ns_);
-  why.inputs.time_high = told(time_ns);
+  why.inputs.time_low = nanoseconds(base_ns_);
+  why.inputs.time_high = nanoseconds(time_ns);
   why.inputs.rate = rate;
   why.inputs.slope = times;
   limit_ = next;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "loadline/limit/whole.h"
+
 namespace loadline {
 
 void Calm::look(const LimitView& view, bool full, Duration longest, double fewest) noexcept {
@@ -54,7 +56,7 @@ void Calm::tell(const LimitView& view, double fewest) noexcept {
     return;
   }
   const Times::Lower lowest = times_.lowest(static_cast<std::uint32_t>(wanted));
-  level_ = {.limit = static_cast<std::uint32_t>(seen_ns_ / lasted) + 1,
+  level_ = {.limit = whole(seen_ns_ / lasted) + 1,
             .time_ns = lowest.mean_ns,
             .spread = lowest.spread,
             .rate = back / lasted * 1e9,

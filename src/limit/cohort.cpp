@@ -64,8 +64,8 @@ void Cohort::see(const LimitSample& sample) noexcept {
 
 std::int64_t Cohort::started(const LimitView& view) const noexcept {
   return !open_ ? started_
-                : std::int64_t{started_} + static_cast<std::int64_t>(view.ended - window_ended_) +
-                      view.in_flight - window_in_flight_;
+                : static_cast<std::int64_t>(started_ + (view.ended - window_ended_) +
+                                            view.in_flight - window_in_flight_);
 }
 
 Duration Cohort::lasted(Instant now) const noexcept {

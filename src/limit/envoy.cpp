@@ -25,7 +25,7 @@ EnvoyLimit::EnvoyLimit(std::uint32_t from, LimitBounds bounds, std::uint64_t see
 
 void EnvoyLimit::plan_base(Instant now) noexcept {
   const double later = static_cast<double>(kBaseEach.ns) * kBaseJitter * draws_.next();
-  base_due_ = now + kBaseEach + told(later);
+  base_due_ = now + kBaseEach + nanoseconds(later);
 }
 
 void EnvoyLimit::begin_base(Instant now, LimitReason& why) noexcept {
@@ -40,7 +40,7 @@ void EnvoyLimit::begin_base(Instant now, LimitReason& why) noexcept {
 
 void EnvoyLimit::end_base(Instant now, LimitReason& why) noexcept {
   base_ns_ = median_ns();
-  why = {LimitCause::probing, {.time_low = told(base_ns_), .samples = times_.count()}};
+  why = {LimitCause::probing, {.time_low = nanoseconds(base_ns_), .samples = times_.count()}};
   measures_base_ = false;
   limit_ = limit_after_base_;
   stepped_at_ = now;
@@ -86,8 +86,8 @@ void EnvoyLimit::step(Instant now, LimitReason& why) noexcept {
                                    kLeastGradient * limit_, kMostGradient * limit_);
   const std::uint32_t next = whole_within(scaled + __builtin_sqrt(scaled), bounds_);
   why.cause = next >= limit_ ? LimitCause::healthy : LimitCause::slow;
-  why.inputs = {.time_low = told(base_ns_),
-                .time_high = told(time_ns),
+  why.inputs = {.time_low = nanoseconds(base_ns_),
+                .time_high = nanoseconds(time_ns),
                 .samples = times_.count(),
                 .slope = scaled / limit_};
   times_.clear();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "loadline/limit/whole.h"
+
 namespace loadline {
 
 // NaN is not above anything, so it says nothing. Who reports and who looks read their clocks one by
@@ -60,8 +62,7 @@ void Pressure::disturb(Instant now) noexcept {
 }
 
 std::uint32_t Pressure::left_of(std::uint32_t found) const noexcept {
-  // NOLINTNEXTLINE(bugprone-incorrect-roundings)
-  return ceiling_ < found ? static_cast<std::uint32_t>(ceiling_ + 0.5) : found;
+  return ceiling_ < found ? whole(ceiling_ + 0.5) : found;
 }
 
 }  // namespace loadline

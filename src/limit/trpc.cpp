@@ -86,8 +86,8 @@ void TrpcLimit::measure_delay() noexcept {
 
 void TrpcLimit::step(LimitReason& why) noexcept {
   const double over = kMostDelayNs / std::max(delay_ns_, 1.0);
-  why.inputs = {.time_low = told(usual_ns_),
-                .time_high = told(usual_ns_ + std::max(delay_ns_, 0.0)),
+  why.inputs = {.time_low = nanoseconds(usual_ns_),
+                .time_high = nanoseconds(usual_ns_ + std::max(delay_ns_, 0.0)),
                 .samples = times_.count(),
                 .rate = rate_};
   times_.clear();

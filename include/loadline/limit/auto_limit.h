@@ -129,15 +129,15 @@ class AutoLimit {
   Flag measured_ = false;      // anything was, ever
   Way went_ = Way::nowhere;    // since the last settling
 
-  Cohort cohort_{};             // under the limit in force
-  double target_ = 0;           // its size
-  Cohort bursts_{};             // and in moments at which that was full, seen or not
-  std::int64_t seen_full_ = 0;  // started since it began, in cohorts that were given up
-  Level partner_{};             // what is measured is compared with this
-  Times pool_{};                // all that was measured on the way up, where nobody waited
-  Ramp ramp_{};                 // what those took who came while it became full
-  Calm calm_{};                 // until the knee is known
-  double proven_ = 0;           // the knee was not below this
+  Cohort cohort_{};       // under the limit in force
+  double target_ = 0;     // its size
+  Cohort bursts_{};       // and in moments at which that was full, seen or not
+  double seen_full_ = 0;  // started since it began, in cohorts that were given up
+  Level partner_{};       // what is measured is compared with this
+  Times pool_{};          // all that was measured on the way up, where nobody waited
+  Ramp ramp_{};           // what those took who came while it became full
+  Calm calm_{};           // until the knee is known
+  double proven_ = 0;     // the knee was not below this
   Instant proven_at_ = kLongAgo;
   Instant compared_at_ = kLongAgo;
   Instant full_since_ = Instant::never();  // never: it is not full

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "loadline/limit/sample.h"
+#include "loadline/limit/whole.h"
 #include "loadline/policy.h"
 #include "loadline/time.h"
 
@@ -29,24 +30,10 @@ constexpr LimitBounds or_published(LimitBounds given, LimitBounds published) noe
   return bounds;
 }
 
-// The whole number at or below `limit` that the bounds allow; not a number: the least.
-constexpr std::uint32_t whole_within(double limit, LimitBounds bounds) noexcept {
-  if (!(limit > bounds.least)) {
-    return bounds.least;
-  }
-  return limit >= bounds.most ? bounds.most : static_cast<std::uint32_t>(limit);
-}
-
 // Where a law begins: as it is told, or else as published.
 constexpr std::uint32_t first_limit(std::uint32_t from, std::uint32_t published,
                                     LimitBounds bounds) noexcept {
   return std::clamp(from == 0 ? published : from, bounds.least, bounds.most);
-}
-
-// Nanoseconds that were reckoned with, as they are told.
-constexpr Duration told(double ns) noexcept {
-  constexpr double kMost = 9e18;
-  return {static_cast<std::int64_t>(std::clamp(ns, 0.0, kMost))};
 }
 
 // A generator of its own for each limit, so that those of several instances do not act in step
@@ -115,8 +102,8 @@ class LimitWindow {
     return 2 * std::uint64_t{most_in_flight_} >= limit;
   }
   [[nodiscard]] LimitInputs inputs(double base_ns) const noexcept {
-    return {.time_low = told(base_ns),
-            .time_high = told(mean_ns()),
+    return {.time_low = nanoseconds(base_ns),
+            .time_high = nanoseconds(mean_ns()),
             .samples = count_,
             .share = static_cast<double>(count_ - late_) / count_};
   }
