@@ -227,7 +227,7 @@ struct Options {
 };
 
 int read_and_measure(int argc, char** argv) {
-  CLI::App app{"Measures what a decision of the client half costs.", "client_bench"};
+  CLI::App app{"Measures what a decision of the client half costs."};
   Options options;
   app.add_option("--repetitions", options.repetitions, "how often each operation is timed")
       ->check(CLI::Range(1, 10'000));
@@ -244,5 +244,5 @@ int read_and_measure(int argc, char** argv) {
 }  // namespace loadline::bench
 
 int main(int argc, char** argv) {
-  return loadline::bench::read_and_measure(argc, argv);
+  return loadline::bench::run_main("client_bench", argc, argv, loadline::bench::read_and_measure);
 }

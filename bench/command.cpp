@@ -1,7 +1,6 @@
 #include "command.h"
 
-#include <fmt/core.h>
-
+#include <cstdio>
 #include <exception>
 
 namespace loadline::bench {
@@ -12,13 +11,18 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<ExitCo
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kHolds : kUsage;
   }
+  return measure();
+}
+
+int run_main(const char* name, int argc, char** argv,
+             int (*read_and_measure)(int argc, char** argv)) noexcept {
   try {
-    return measure();
+    return read_and_measure(argc, argv);
   } catch (const BadUsage& error) {
-    fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
+    std::fprintf(stderr, "%s: %s\n", name, error.what());
     return kUsage;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
+    std::fprintf(stderr, "%s: %s\n", name, error.what());
     return kNotMeasured;
   }
 }

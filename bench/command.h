@@ -21,8 +21,11 @@ class BadUsage : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Reads the command line into the options of `app`, which has its program's name, and measures
-// then. What either throws ends as a line on stderr.
+// Reads the command line into the options of `app` and measures then.
 int run_command(CLI::App& app, int argc, char** argv, const std::function<ExitCode()>& measure);
+
+// What `main` is. What `read_and_measure` throws ends as a line on stderr, behind `name`.
+int run_main(const char* name, int argc, char** argv,
+             int (*read_and_measure)(int argc, char** argv)) noexcept;
 
 }  // namespace loadline::bench

@@ -70,7 +70,7 @@ struct Options {
 
 int read_and_measure(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);  // takes its own options out
-  CLI::App app{"Measures what a decision of the gate costs.", "decision_bench"};
+  CLI::App app{"Measures what a decision of the gate costs."};
   Options options;
   app.add_option("--repetitions", options.repetitions, "how often each operation is timed")
       ->check(CLI::Range(1, 10'000));
@@ -88,5 +88,5 @@ int read_and_measure(int argc, char** argv) {
 }  // namespace loadline::bench
 
 int main(int argc, char** argv) {
-  return loadline::bench::read_and_measure(argc, argv);
+  return loadline::bench::run_main("decision_bench", argc, argv, loadline::bench::read_and_measure);
 }

@@ -93,8 +93,7 @@ int read_and_measure(int argc, char** argv) {
   bool wants_sensitivity = false;
   CLI::App app{
       "How good the limits are that `auto` finds, in virtual time, and how much hangs on "
-      "its constants. With neither --random nor --sensitivity: both.",
-      "limit_study"};
+      "its constants. With neither --random nor --sensitivity: both."};
   const auto* random =
       app.add_option("--random", options.random,
                      "Compare it with the best fixed limits, for so many workloads drawn at random")
@@ -140,5 +139,5 @@ int read_and_measure(int argc, char** argv) {
 }  // namespace loadline::bench
 
 int main(int argc, char** argv) {
-  return loadline::bench::read_and_measure(argc, argv);
+  return loadline::bench::run_main("limit_study", argc, argv, loadline::bench::read_and_measure);
 }

@@ -181,8 +181,7 @@ ExitCode measure(const Options& options) {
 
 int read_and_measure(int argc, char** argv) {
   constexpr int kMostRepetitions = 500;  // what hangs in the blackhole must fit its backlog
-  CLI::App app{"Measures what the nginx module costs beside nginx's own answers and HAProxy's.",
-               "nginx_bench"};
+  CLI::App app{"Measures what the nginx module costs beside nginx's own answers and HAProxy's."};
   Options options;
   app.add_option("--module", options.module, "ngx_http_loadline_module.so");
   app.add_flag("--short", options.quick, "1 s a sample instead of 2, and fewer of them");
@@ -201,5 +200,5 @@ int read_and_measure(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   loadline::bench::stop_on_signals();
-  return loadline::bench::read_and_measure(argc, argv);
+  return loadline::bench::run_main("nginx_bench", argc, argv, loadline::bench::read_and_measure);
 }

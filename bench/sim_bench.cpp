@@ -162,7 +162,7 @@ void measure(const Options& options) {
 
 int read_and_measure(int argc, char** argv) {
   Options options;
-  CLI::App app{"What a request costs in virtual time, beside a Python program.", "sim_bench"};
+  CLI::App app{"What a request costs in virtual time, beside a Python program."};
   app.add_option("--repetitions", options.repetitions, "Pairs of runs")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -189,5 +189,5 @@ int read_and_measure(int argc, char** argv) {
 }  // namespace loadline::bench
 
 int main(int argc, char** argv) {
-  return loadline::bench::read_and_measure(argc, argv);
+  return loadline::bench::run_main("sim_bench", argc, argv, loadline::bench::read_and_measure);
 }

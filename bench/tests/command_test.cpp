@@ -11,32 +11,41 @@
 namespace loadline::bench {
 namespace {
 
+std::function<ExitCode()> measure_now;
+int times = 1;
+
+int read_and_measure(int argc, char** argv) {
+  CLI::App app{"Measures nothing."};
+  app.add_option("--times", times, "How often")->check(CLI::Range(1, 10));
+  return run_command(app, argc, argv, measure_now);
+}
+
 class Command : public testing::Test {
  protected:
   int run(
       std::vector<std::string> arguments,
       const std::function<ExitCode()>& measure = [] { return kHolds; }) {
-    CLI::App app{"Measures nothing.", "some_bench"};
-    app.add_option("--times", times, "How often")->check(CLI::Range(1, 10));
     arguments.insert(arguments.begin(), "some_bench");
     std::vector<char*> words;
+    words.reserve(arguments.size());
     for (std::string& argument : arguments) {
       words.push_back(argument.data());
     }
+    measure_now = measure;
     testing::internal::CaptureStderr();
     testing::internal::CaptureStdout();
-    const int code = run_command(app, static_cast<int>(words.size()), words.data(), measure);
+    const int code =
+        run_main("some_bench", static_cast<int>(words.size()), words.data(), read_and_measure);
     testing::internal::GetCapturedStdout();
     said = testing::internal::GetCapturedStderr();
     return code;
   }
 
-  int times = 1;
   std::string said;
 };
 
 TEST_F(Command, EndsAsTheMeasurementSays) {
-  EXPECT_EQ(run({"--times", "7"}, [this] { return times == 7 ? kMissed : kHolds; }), 1);
+  EXPECT_EQ(run({"--times", "7"}, [] { return times == 7 ? kMissed : kHolds; }), 1);
   EXPECT_EQ(run({}), 0);
   EXPECT_EQ(said, "");
 }

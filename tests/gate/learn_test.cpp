@@ -76,12 +76,12 @@ class Learning {
   }
 
   void end_all() {
-    for (Running& one : served) {
+    for (Running& one : served_) {
       box.gate.release(one.who, one.permit, Outcome::success, box.now);
     }
-    served.clear();
-    for (; !waiting.empty(); waiting.pop_front()) {
-      box.gate.release(waiting.front().who, waiting.front().permit, Outcome::success, box.now);
+    served_.clear();
+    for (; !waiting_.empty(); waiting_.pop_front()) {
+      box.gate.release(waiting_.front().who, waiting_.front().permit, Outcome::success, box.now);
     }
   }
 
@@ -133,20 +133,20 @@ class Learning {
       if (answer.kind != Offer::Kind::admit) {
         break;
       }
-      waiting.push_back({who, std::move(answer.permit), Instant{}});
+      waiting_.push_back({who, std::move(answer.permit), Instant{}});
     }
     for (Settled& settled : box.collect(who)) {
       if (settled.kind == Settled::Kind::admit) {
-        waiting.push_back({who, std::move(settled.permit), Instant{}});
+        waiting_.push_back({who, std::move(settled.permit), Instant{}});
       }
     }
   }
 
   // The first in line are worked on.
   void finish(std::uint32_t slots) {
-    for (; served.size() < slots && !waiting.empty(); waiting.pop_front()) {
-      served.push_back(std::move(waiting.front()));
-      served.back().due = box.now + some_work();
+    for (; served_.size() < slots && !waiting_.empty(); waiting_.pop_front()) {
+      served_.push_back(std::move(waiting_.front()));
+      served_.back().due = box.now + some_work();
     }
     const auto done = [this](Running& one) {
       if (one.due > box.now) {
@@ -156,7 +156,7 @@ class Learning {
       note();
       return true;
     };
-    std::erase_if(served, done);
+    std::erase_if(served_, done);
   }
 
   // 3 to 7 ms, so that they do not end in step.
@@ -185,8 +185,8 @@ class Learning {
   bool recording_ = false;
   std::array<std::uint64_t, kMaxParticipants> noted_{};
   // Apart, since while observing there is no end to those who wait.
-  std::vector<Running> served;
-  std::deque<Running> waiting;
+  std::vector<Running> served_;
+  std::deque<Running> waiting_;
 };
 
 TEST(Learn, ALimitIsFoundThatAServiceCanBear) {

@@ -42,7 +42,7 @@ TEST_F(Way, IsToldOfTheMiddleBetweenItsEnds) {
   look(40, true);
   EXPECT_FALSE(is_told()) << "nobody is back";
   for (int i = 0; i < 30; ++i) {
-    end(began + Duration::micros(500 * i), Duration::millis(8));
+    end(began + Duration::micros(500) * i, Duration::millis(8));
   }
   now_ = now_ + Duration::seconds(1);
   ASSERT_TRUE(is_told());
