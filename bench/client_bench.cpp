@@ -3,7 +3,6 @@
 // slices that are timed in turn. The exit code judges nothing; `holds` says whether a goal is met.
 #include <CLI/CLI.hpp>
 #include <array>
-#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <vector>

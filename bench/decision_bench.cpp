@@ -7,7 +7,6 @@
 #include <benchmark/benchmark.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <string>
 #include <vector>
 

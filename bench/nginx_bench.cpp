@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <random>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <vector>
 

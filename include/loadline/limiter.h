@@ -100,7 +100,8 @@ class Limiter {
   template <class Visit>
   auto with_law(Visit visit) const noexcept;
   void begin(const LimitRules& rules, Instant now, LimitCause cause) noexcept;
-  [[nodiscard]] bool is_believed(const LimitSample& sample) noexcept;
+  void note_busy(const LimitSample& sample) noexcept;
+  [[nodiscard]] bool is_believed(const LimitSample& sample) const noexcept;
   void note(Instant at, std::uint32_t found, const LimitReason& reason) noexcept;
   [[nodiscard]] std::uint32_t found() const noexcept;  // by the law alone
   [[nodiscard]] bool is_held() const noexcept { return limit_ < found(); }

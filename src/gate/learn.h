@@ -233,6 +233,7 @@ void BasicGate<Sync>::take_samples() noexcept {
   // Within these bounds, whatever the block holds.
   constexpr std::uint64_t kMostEnded = std::uint64_t{1} << 32;
   constexpr std::size_t kAtOnce = 16;
+  std::array<LimitSample, kAtOnce> samples;
   for (std::uint32_t i = 0; i < capacity_.participants; ++i) {
     const Ring& ring = rings_[i];
     const std::uint64_t count = ring.count.load(std::memory_order_acquire);
@@ -246,7 +247,6 @@ void BasicGate<Sync>::take_samples() noexcept {
       seen = count - Ring::kKept / 2;
     }
     while (seen != count) {
-      std::array<LimitSample, kAtOnce> samples;
       const std::size_t n = std::min<std::uint64_t>(count - seen, kAtOnce);
       for (std::size_t at = 0; at < n; ++at) {
         samples[at] = ring.read(seen + at);

@@ -92,13 +92,16 @@ bool Limiter::searching() const noexcept {
   return with_law([](const auto& law) { return law.searching(); });
 }
 
-bool Limiter::is_believed(const LimitSample& sample) noexcept {
-  const Instant unseen_from = std::max(sample.started, looked_at_);
+// What has been in flight without a look, of what nobody has seen yet.
+void Limiter::note_busy(const LimitSample& sample) noexcept {
   if (sample.ended > sample.started) {
-    busy_from_ = std::min(busy_from_, unseen_from);
+    busy_from_ = std::min(busy_from_, std::max(sample.started, looked_at_));
   }
+}
+
+bool Limiter::is_believed(const LimitSample& sample) const noexcept {
   return sample.ended > sample.started && sample.started >= believed_from_ &&
-         sample.ended - unseen_from <= kLongestGap;
+         sample.ended - std::max(sample.started, looked_at_) <= kLongestGap;
 }
 
 // Who takes the last place of fewer than the law would let in has not met as many as it thinks.
@@ -106,6 +109,7 @@ void Limiter::take(std::span<const LimitSample> samples) noexcept {
   with_law([&](auto& law) {
     LimitReason why;  // large, and seldom said: one for all
     for (const LimitSample& sample : samples) {
+      note_busy(sample);
       if (!is_believed(sample)) {
         ++left_out_;
         continue;

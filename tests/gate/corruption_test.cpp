@@ -156,17 +156,28 @@ TEST(Corruption, OfTheShadowIsContained) {
   }
 }
 
+constexpr LimitBounds kLawsBounds{2, 9};
+
+Policy found_by(Law law) {
+  Policy policy = policy_of(0, QueueSize::at_most(20));
+  policy.law = law;
+  policy.limit_least = kLawsBounds.least;
+  policy.limit_most = kLawsBounds.most;
+  return policy;
+}
+
+void expect_within_bounds(const GateBox& box) {
+  const std::uint32_t limit = box.gate.snapshot().limit;
+  EXPECT_GE(limit, kLawsBounds.least);
+  EXPECT_LE(limit, kLawsBounds.most);
+}
+
 // Whatever lies where the law was, or where its samples were: the limit stays within its bounds,
 // and nothing else is touched.
 TEST(Corruption, OfTheLearnerIsContained) {
-  constexpr LimitBounds kBounds{2, 9};
   std::uint64_t repaired = 0;
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
-    Policy policy = policy_of(0, QueueSize::at_most(20));
-    policy.law = Law::automatic;
-    policy.limit_least = kBounds.least;
-    policy.limit_most = kBounds.most;
-    GateBox box(policy, 3);
+    GateBox box(found_by(Law::automatic), 3);
     const Participant a = box.attach(0);
     const Participant b = box.attach(1);
     std::mt19937 random(seed);
@@ -183,9 +194,7 @@ TEST(Corruption, OfTheLearnerIsContained) {
       words[random() % learner] = random() % 2 == 0 ? random() : 0;
       words[random() % all] = random() % 4 == 0 ? 0xffffffff : random() % 64;
       use(box, a, b, random);
-      const Snapshot found = box.gate.snapshot();
-      EXPECT_GE(found.limit, kBounds.least);
-      EXPECT_LE(found.limit, kBounds.most);
+      expect_within_bounds(box);
       std::array<LimitEvent, LimitEvents::kKept> events;
       std::uint64_t next = 0;
       const std::size_t n = box.gate.limit_events(next, events);
@@ -201,18 +210,12 @@ TEST(Corruption, OfTheLearnerIsContained) {
 // Between two ticks there is no sum over what the law knows: it bears whatever is written there
 // then. Each byte is one that is no `bool`.
 TEST(Corruption, OfALawWithoutASumIsContained) {
-  constexpr LimitBounds kBounds{2, 9};
   for (std::uint32_t law = 0; law < kLaws; ++law) {
     if (static_cast<Law>(law) == Law::fixed) {
       continue;  // has no learner
     }
     for (const unsigned char byte : {0x02, 0x88, 0xff}) {
-      Policy policy = policy_of(0, QueueSize::at_most(20));
-      policy.law = static_cast<Law>(law);
-      policy.limit = kBounds.least;
-      policy.limit_least = kBounds.least;
-      policy.limit_most = kBounds.most;
-      GateBox box(policy, 3);
+      GateBox box(found_by(static_cast<Law>(law)), 3);
       const Participant a = box.attach(0);
       const Participant b = box.attach(1);
       std::mt19937 random(law);
@@ -226,8 +229,7 @@ TEST(Corruption, OfALawWithoutASumIsContained) {
         std::memset(limiter + sizeof(LimitRules), byte, sizeof(Limiter) - sizeof(LimitRules));
         learner.seal = detail::Knowledge::kOpen;
         use(box, a, b, random);
-        EXPECT_GE(box.gate.limit(), kBounds.least);
-        EXPECT_LE(box.gate.limit(), kBounds.most);
+        expect_within_bounds(box);
       }
     }
   }
